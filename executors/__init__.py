@@ -1,0 +1,1 @@
+"""Executors: inline, thread, simulated. Each imports rlgraph's protocols, never another one."""
