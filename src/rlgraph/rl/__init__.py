@@ -1,0 +1,1 @@
+"""Records of reinforcement learning and the pure functions over them."""
