@@ -1,0 +1,60 @@
+"""Rules between settings, for the ``problems`` method of a schema.
+
+Each takes the configuration and the names of its fields and yields what is wrong, arithmetic
+included. A name may be dotted (``rollout.group_size``). Knows nothing of files and overrides.
+
+    def problems(self) -> Iterator[Problem]:
+        yield from above(self, "lr", 0)
+        yield from divides(self, "group_size", "batch_size")
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+
+from rlgraph.errors import Problem
+
+
+def divides(config: object, divisor: str, number: str) -> Iterator[Problem]:
+    """Yield a problem unless the field ``divisor`` divides the field ``number``.
+
+    A divisor below 1 yields nothing: ``at_least`` reports it.
+    """
+    d, n = (int(operator.attrgetter(name)(config)) for name in (divisor, number))
+    if d < 1 or n % d == 0:
+        return
+    times, rest = divmod(n, d)
+    below, above_ = times * d, (times + 1) * d
+    yield Problem(
+        what=f"{number}={n} is not a multiple of {divisor}={d}: {n} = {times} x {d} + {rest}",
+        where=number,
+        mend=f"use {below} or {above_}" if below > 0 else f"use {above_}",
+    )
+
+
+def at_least(config: object, name: str, low: float) -> Iterator[Problem]:
+    """Yield a problem unless the field is None or ``>= low``."""
+    value = operator.attrgetter(name)(config)
+    if value is not None and not value >= low:
+        yield _out_of_range(name, value, f"at least {low}")
+
+
+def above(config: object, name: str, low: float) -> Iterator[Problem]:
+    """Yield a problem unless the field is None or ``> low``."""
+    value = operator.attrgetter(name)(config)
+    if value is not None and not value > low:
+        yield _out_of_range(name, value, f"above {low}")
+
+
+def between(config: object, name: str, low: float, high: float) -> Iterator[Problem]:
+    """Yield a problem unless the field is None or in ``[low, high]``, both ends included."""
+    value = operator.attrgetter(name)(config)
+    if value is not None and not low <= value <= high:
+        yield _out_of_range(name, value, f"between {low} and {high}")
+
+
+def _out_of_range(name: str, value: object, allowed: str) -> Problem:
+    return Problem(
+        what=f"{name}={value} is not {allowed}", where=name, mend=f"give a number {allowed}"
+    )
