@@ -1,0 +1,1 @@
+"""The environment protocol and its adapters."""
