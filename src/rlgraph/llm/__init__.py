@@ -1,0 +1,1 @@
+"""Language models: generators, the trainer, weights, chat format."""
