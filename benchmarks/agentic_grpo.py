@@ -39,7 +39,7 @@ def train(seed: int, staleness: int, overrides: list[str], out: Path) -> dict[st
         "after": summary["held_out_success_after"],
         "gain": summary["held_out_success_after"] - summary["held_out_success_before"],
         "versions": summary["versions"],
-        "train_s": summary["seconds"],
+        "train_s": summary["training_seconds"],
         "wall_s": wall_s,
         "staleness_mean": fmean(row.get("staleness_mean", 0.0) for row in metrics),
         "outcomes": summary["outcomes"],

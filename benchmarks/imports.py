@@ -1,6 +1,6 @@
 """What ``import rlgraph`` costs: fresh interpreters, less the cost of starting one.
 
-python benchmarks/imports.py
+Run: ``python benchmarks/imports.py``; prints a table, stores results/imports.json.
 """
 
 from __future__ import annotations

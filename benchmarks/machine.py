@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -23,8 +23,8 @@ def machine() -> str:
     return f"{name}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
-def store(name: str, rows: Any) -> None:
-    """Keep a table as JSON."""
+def store(name: str, rows: Sequence[Mapping[str, object]]) -> None:
+    """Keep a table as ``results/NAME.json``."""
     RESULTS.mkdir(exist_ok=True)
     found = {"machine": machine(), "rows": rows}
     (RESULTS / f"{name}.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")

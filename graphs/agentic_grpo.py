@@ -1,8 +1,8 @@
 """Multi-turn agents trained with GRPO: a language model learns to cross a frozen lake.
 
-    map -> fan_out(group_size) -> reset -> (generate <-> act)* -> verify -> group -> GRPO advantages
-                                     ^                                                     |
-                                     +------- policy <- publish <- trainer step <- batch <-+
+    lakes -> fan_out(group_size) -> reset -> (generate <-> act)* -> verify -> group -> advantages
+                                              ^                                           |
+                                              +- policy <- publish <- step <- batch <-----+
 
 GRPO: arXiv:2402.03300. Clip-higher: arXiv:2503.14476. Run it: ``rlgraph run agentic_grpo``.
 """
@@ -126,7 +126,7 @@ class Config:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """The objects with state."""
+    """The objects with state that the stages are methods of."""
 
     generator: Generator
     sandbox: Sandbox
@@ -169,12 +169,12 @@ class Parts:
 
 
 def build(config: Config) -> Graph:
-    """Return the graph alone, to look at."""
+    """Return the graph alone, for ``rlgraph show``."""
     return agentic_grpo(config, Parts.of(config, Path("runs")))
 
 
 def agentic_grpo(config: Config, parts: Parts) -> Graph:
-    """Wire the parts."""
+    """Wire the parts: attempts in groups, their advantages, a training step, the next policy."""
     g = Graph("agentic_grpo")
     policy = g.latest("policy", init=parts.trainer.weights, max_staleness=config.max_staleness)
     tasks = g.source(read_tasks, config)
@@ -211,7 +211,7 @@ def read_tasks(config: Config) -> Iterator[Prompt]:
     """Yield maps to train on without end, none of them held out."""
     known = held_out_maps(config)
     if not config.tasks:
-        yield from training_tasks(config.env, config.seed, held_out=known)
+        yield from training_tasks(config.env, config.seed, held_out=known)  # never ends
     while True:
         for task in read_prompts(Path(config.tasks)):
             if map_of(task.seed, config.env) not in known:
@@ -252,11 +252,11 @@ class Training:
         policy = Latest(name="policy", version=weights.version, value=weights)
         graph = evaluation(self.config, self.parts, policy)
         result = run(graph, executor, seed=self.config.seed)
-        played: tuple[Trajectory, ...] = result.outputs["played"]
+        plays: tuple[Trajectory, ...] = result.outputs["played"]
         return {
-            "held_out_success": sum(t.info.get("success", 0.0) for t in played)
+            "held_out_success": sum(t.info.get("success", 0.0) for t in plays)
             / self.config.held_out_maps,
-            "held_out_turns": fmean(len(t.turns) for t in played),
+            "held_out_turns": fmean(len(t.turns) for t in plays),
         }
 
     def measure(self, value: Any) -> Mapping[str, float]:

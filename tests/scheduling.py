@@ -11,7 +11,7 @@ from rlgraph.graph import Graph, Stream
 from rlgraph.ports import Batch, Latest
 from rlgraph.profile import Profile
 from rlgraph.scheduling import Exit, Failure, Outcome, Task
-from rlgraph.testing import Behaviour, Trace, call_it
+from rlgraph.testing import Behaviour, Driven, call_it
 
 
 @dataclass(frozen=True)
@@ -146,15 +146,15 @@ def rejecting(wanted: Callable[[tuple[int, ...]], bool]) -> Behaviour:
     return behave
 
 
-def exits(trace: Trace) -> dict[Exit, int]:
+def exits(trace: Driven) -> dict[Exit, int]:
     return dict(trace.scheduler.exits)
 
 
-def left(trace: Trace, exit_: Exit) -> list[tuple[int, ...]]:
+def left(trace: Driven, exit_: Exit) -> list[tuple[int, ...]]:
     return sorted(event.lineage for event in trace.exited if event.exit is exit_)
 
 
-def lags(trace: Trace, name: str = "policy") -> Counter[int]:
+def lags(trace: Driven, name: str = "policy") -> Counter[int]:
     return Counter(
         event.consumed_versions[name] - event.start_versions[name]
         for event in trace.exited

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rlgraph.hints.anatomy import core_of, title_of, uncarriable
+from rlgraph.hints.anatomy import callable_name, core_of, uncarriable
 
 
 def score(item: int, scale: float = 1.0) -> str:
@@ -114,6 +114,8 @@ def test_an_object_that_holds_itself_does_not_hold_up_the_search() -> None:
 def test_the_function_inside_partials_and_wrappers_is_found_and_named() -> None:
     wrapped = functools.partial(functools.lru_cache(functools.partial(score, 1)))
     assert core_of(wrapped) is score
-    assert title_of(wrapped) == "score"
-    assert title_of(functools.partial(Scorer(1.0))) == "Scorer"
-    assert title_of(defaulting(1)) == "stage"
+    assert callable_name(wrapped) == "score"
+    assert callable_name(functools.partial(Scorer(1.0))) == "Scorer"
+    assert callable_name(defaulting(1)) == "stage"
+    assert callable_name(Engine(None).act) == "Engine.act"
+    assert callable_name(len) == "len"

@@ -71,6 +71,10 @@ class Base(Generic[T, U]):
     def make(cls, item: T) -> Self:
         return cls()
 
+    @logged
+    def timed(self, item: T) -> U:
+        raise NotImplementedError
+
     @staticmethod
     def shout(item: str) -> str:
         return item.upper()
@@ -328,9 +332,15 @@ def test_the_object_of_a_method_owns_its_state() -> None:
     assert owner_of(whole.act) is whole
     assert owner_of(functools.partial(functools.partial(whole.act), 1)) is whole
     assert owner_of(logged(whole.act)) is whole
+    assert owner_of(whole.timed) is whole
     assert owner_of(scorer) is scorer
     rows: list[int] = []
     assert owner_of(rows.append) is rows
+
+
+def test_a_decorated_method_of_a_generic_base_shows_what_its_class_binds() -> None:
+    whole = Whole()
+    assert signature_of(whole.timed) == signature_of(whole.act)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from rlgraph.errors import GraphError, Problem
+from rlgraph.errors import GraphError, Problem, not_a_multiple
 from rlgraph.graph import Graph, Stream
-from rlgraph.graph.check import divides
 from rlgraph.ports import Batch, Latest
 from rlgraph.profile import Profile
 
@@ -172,7 +171,7 @@ def test_a_batch_holds_whole_groups() -> None:
 
 
 def test_a_batch_smaller_than_a_group_is_mended_by_the_size_of_the_group() -> None:
-    found = divides("batch", 5, "group", 16, "here:1")
+    found = not_a_multiple("batch of ", 5, "group of ", 16, where="here:1")
     assert found is not None
     assert (found.what, found.mend) == (
         "batch of 5 is not a multiple of group of 16: 5 = 0 x 16 + 5",
@@ -181,7 +180,7 @@ def test_a_batch_smaller_than_a_group_is_mended_by_the_size_of_the_group() -> No
 
 
 def test_a_multiple_is_no_problem() -> None:
-    assert divides("batch", 64, "group", 16, "here:1") is None
+    assert not_a_multiple("batch of ", 64, "group of ", 16, where="here:1") is None
 
 
 def test_a_stream_is_not_joined_with_itself() -> None:

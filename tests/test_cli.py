@@ -435,7 +435,8 @@ def test_a_killed_run_leaves_a_whole_checkpoint_and_no_descendants(
 @pytest.mark.slow
 def test_a_second_interrupt_ends_a_run_that_does_not_come_to_its_end() -> None:
     with start("step", "thread") as running, hung(running):
-        os.mkfifo("runs/hanging/summary.json.part")  # that nobody reads: the summary hangs
+        # A pipe that nobody reads: the summary hangs.
+        os.mkfifo(f"runs/hanging/.summary.json.{running.pid}.partial")
         for _ in range(20):
             running.send_signal(signal.SIGINT)
             with suppress(subprocess.TimeoutExpired):

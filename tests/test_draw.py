@@ -88,6 +88,10 @@ def texts(graph: Graph) -> list[str]:
     return [text for text, tag in zip(words, tags, strict=True) if tag.endswith("}text")]
 
 
+def test_a_graph_prints_as_its_table() -> None:
+    assert str(agentic()) == table(agentic())
+
+
 def test_an_edge_into_an_iterate_goes_to_the_start_of_its_body() -> None:
     pairs = [(edge.source.name, edge.target.name) for edge in edges(agentic())]
     assert pairs == [

@@ -31,6 +31,7 @@ from tests.playground import (
     nothing_left_behind,
     numbers,
     published,
+    read_tasks,
 )
 
 
@@ -162,6 +163,18 @@ def test_an_object_that_only_reads_a_source_or_releases_is_set_up(executor: Exec
     ended.collect("done")
     run(g, executor)
     assert (reader.devices, player.devices, player.released) == (["cpu"], ["cpu"], [0])
+
+
+def test_an_object_that_only_ends_the_rounds_is_set_up(executor: Executor) -> None:
+    class Judge(Player):
+        def is_over(self, play: Play) -> bool:
+            return True
+
+    judge, g = Judge(), Graph("setups")
+    plays = g.source(read_tasks, 1)
+    plays.iterate(lambda live: live.map(act), until=judge.is_over, limit=2).collect("done")
+    run(g, executor)
+    assert judge.devices == ["cpu"]
 
 
 def test_what_a_setup_raises_is_raised_and_says_whose_it_was(executor: Executor) -> None:

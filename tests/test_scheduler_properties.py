@@ -12,7 +12,7 @@ from rlgraph.errors import StarvedError
 from rlgraph.graph import Graph
 from rlgraph.graph.node import Node
 from rlgraph.scheduling import Exit, Scheduler, Snapshot, Task
-from rlgraph.testing import Behaviour, Trace, Watch, drive, faulty, random_graphs
+from rlgraph.testing import Behaviour, Driven, Look, drive, faulty, random_graphs
 
 thorough = settings(
     max_examples=150,
@@ -38,10 +38,10 @@ def run(
     behaviour: Behaviour,
     *,
     versions: int | None = None,
-    watch: Watch | None = None,
+    watch: Look | None = None,
     resume: Snapshot | None = None,
     in_flight: int = 1024,
-) -> Trace | None:
+) -> Driven | None:
     """Drive a graph in a random order; None where so much was lost that it starved."""
     try:
         return drive(
@@ -128,7 +128,7 @@ def test_without_staleness_the_trace_does_not_depend_on_the_order_of_events(
     assert record(first) == record(second)
 
 
-def record(trace: Trace) -> dict[str, object]:
+def record(trace: Driven) -> dict[str, object]:
     """What two synchronous runs must have in common."""
     # Of two side branches that are lost in different ways, the first decides how the item that
     # waits for both in a join leaves.
@@ -227,7 +227,7 @@ def test_a_resumed_run_trains_on_nothing_twice(
         assert before.isdisjoint(trained(second, feedback.name, None) if second else set())
 
 
-def trained(trace: Trace, name: str, versions: int | None) -> set[int]:
+def trained(trace: Driven, name: str, versions: int | None) -> set[int]:
     """Roots that the first so many versions of a feedback were made of."""
     return {
         lineage[0]

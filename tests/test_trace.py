@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlgraph.trace import Mark, Span, StageTime, Trace, assign_lanes, read_trace
+from rlgraph.trace import Mark, Span, StageTime, Trace, assign_lanes, read_trace, stage_times
 
 ODD = "lone \ud800, NUL \x00, RTL שלום"
 
@@ -78,7 +78,7 @@ def test_busy_and_idle_of_the_lanes_add_up_to_the_wall() -> None:
     trace.add(span(0, 4))
     trace.add(span(1, 3, outcome="timeout"))
     trace.add(span(5, 8, stage="step"))
-    assert trace.busy_idle() == [
+    assert stage_times(trace.spans) == [
         StageTime(stage="turn.generate", calls=2, unfinished=1, lanes=2, busy_s=6, idle_s=10),
         StageTime(stage="step", calls=1, unfinished=0, lanes=1, busy_s=3, idle_s=5),
     ]
@@ -88,18 +88,18 @@ def test_the_idle_share_is_the_part_of_the_lanes_time_without_a_call() -> None:
     trace = Trace()
     trace.add(span(0, 1))
     trace.add(span(1, 4, stage="step"))
-    assert [time.idle_share for time in trace.busy_idle()] == [0.75, 0.25]
+    assert [time.idle_share for time in stage_times(trace.spans)] == [0.75, 0.25]
 
 
 def test_a_stage_of_no_length_has_no_idle_share() -> None:
     trace = Trace()
     trace.add(span(1, 1))
-    assert [time.idle_share for time in trace.busy_idle()] == [0.0]
+    assert [time.idle_share for time in stage_times(trace.spans)] == [0.0]
 
 
 def test_an_empty_trace_has_no_times_and_writes_an_empty_timeline(tmp_path: Path) -> None:
     trace = Trace()
-    assert trace.busy_idle() == []
+    assert stage_times(trace.spans) == []
     assert [event["ph"] for event in chrome(trace, tmp_path)] == ["M"]
 
 

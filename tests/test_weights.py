@@ -13,7 +13,6 @@ from rlgraph.llm.weights import (
     load_weights,
     pack,
     unpack,
-    write_durably,
 )
 
 
@@ -114,21 +113,6 @@ def test_keep_below_one_is_refused(tmp_path: Path) -> None:
 def test_no_partial_file_stays(tmp_path: Path) -> None:
     published(tmp_path, {"w": torch.ones(1)})
     assert [p.suffix for p in tmp_path.iterdir()] == [".safetensors"]
-
-
-def test_a_write_that_fails_leaves_the_old_file_and_no_partial_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "file"
-    write_durably(path, b"old")
-
-    def full(_fd: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        write_durably(path, b"new")
-    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("file", b"old")]
 
 
 def test_weights_that_were_deleted_are_an_error_that_says_what_to_raise(tmp_path: Path) -> None:

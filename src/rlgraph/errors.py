@@ -81,3 +81,23 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """
     close = nearest(name, known)
     return f"; did you mean {close!r}?" if close else ""
+
+
+def not_a_multiple(
+    what: str, number: int, of_what: str, divisor: int, *, where: str
+) -> Problem | None:
+    """Say with the arithmetic that ``number`` is not a multiple of ``divisor``; None if it is.
+
+    >>> print(not_a_multiple("batch of ", 60, "group of ", 16, where="here").what)
+    batch of 60 is not a multiple of group of 16: 60 = 3 x 16 + 12
+    """
+    times, rest = divmod(number, divisor)
+    if rest == 0:
+        return None
+    around = [str(n * divisor) for n in (times, times + 1) if n > 0] or [str(divisor)]
+    return Problem(
+        what=f"{what}{number} is not a multiple of {of_what}{divisor}: "
+        f"{number} = {times} x {divisor} + {rest}",
+        where=where,
+        mend=f"use {' or '.join(around)}",
+    )

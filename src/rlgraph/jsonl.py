@@ -7,12 +7,12 @@ nothing of what the objects mean.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from rlgraph.errors import RlgraphError
+from rlgraph.files import replace_text
 
 
 class JsonLinesError(RlgraphError):
@@ -47,16 +47,6 @@ def mend_lines(path: Path) -> None:
 def replace_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Put these objects in place of the whole file, all or nothing."""
     replace_text(path, map(to_line, rows))
-
-
-def replace_text(path: Path, parts: Iterable[str]) -> None:
-    """Write a file of these parts so that a reader sees the old one or the new one, never half."""
-    beside = path.with_name(f"{path.name}.part")
-    with beside.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(parts)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
 
 
 def _parse(line: bytes, path: Path, number: int) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from rlgraph.scheduling import (
     Snapshot,
     Task,
 )
+from rlgraph.scheduling.records import FailureKind
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
@@ -34,13 +35,13 @@ Order = random.Random | Callable[[Sequence[Task]], int]
 """Which of the running tasks ends next: one at random, or the one at the index returned."""
 Behaviour = Callable[[Task], Outcome | Failure]
 """What becomes of a task."""
-Watch = Callable[[Scheduler], None]
+Look = Callable[[Scheduler], None]
 """Looks at the state after every event."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trace:
-    """What happened in a run."""
+class Driven:
+    """What happened while ``drive`` ran a graph."""
 
     scheduler: Scheduler
     """As it stood at the end."""
@@ -82,13 +83,13 @@ def drive(
     *,
     order: Order,
     outcomes: Behaviour = call_it,
-    watch: Watch | None = None,
+    watch: Look | None = None,
     seed: int = 0,
     versions: int | None = None,
     in_flight: int = 1024,
     refills: int = 10,
     resume: Snapshot | None = None,
-) -> Trace:
+) -> Driven:
     """Run a graph to its end, one call after the other.
 
     Raises ``StallError`` where nothing runs and nothing can start though the run is not finished,
@@ -123,7 +124,7 @@ def drive(
         if watch is not None:
             watch(scheduler)
     events += scheduler.events()
-    return Trace(scheduler=scheduler, tasks=tuple(tasks), events=tuple(events))
+    return Driven(scheduler=scheduler, tasks=tuple(tasks), events=tuple(events))
 
 
 def _at_random(rng: random.Random) -> Callable[[Sequence[Task]], int]:
@@ -183,7 +184,7 @@ def faulty(
     return behave
 
 
-def _failure(task: Task, kind: str) -> Failure:
+def _failure(task: Task, kind: FailureKind) -> Failure:
     return Failure(stage=task.stage, key=task.key, kind=kind, error="injected")
 
 

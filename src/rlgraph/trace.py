@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TextIO
 
-from rlgraph.jsonl import read_lines, replace_text, to_line
+from rlgraph.files import replace_text
+from rlgraph.jsonl import read_lines, to_line
 from rlgraph.text import printable
 
 
@@ -112,10 +113,6 @@ class Trace:
         mark = Mark(name=name, at_s=at_s, version=version)
         self._marks.append(mark)
         self._write(mark)
-
-    def busy_idle(self) -> list[StageTime]:
-        """Account for the time of every stage in memory."""
-        return stage_times(self._spans)
 
     def write_chrome(self, path: Path) -> None:
         """Write a trace that chrome://tracing and ui.perfetto.dev open.

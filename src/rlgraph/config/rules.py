@@ -13,7 +13,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator
 
-from rlgraph.errors import Problem
+from rlgraph.errors import Problem, not_a_multiple
 
 
 def divides(config: object, divisor: str, number: str) -> Iterator[Problem]:
@@ -22,15 +22,9 @@ def divides(config: object, divisor: str, number: str) -> Iterator[Problem]:
     A divisor below 1 yields nothing: ``at_least`` reports it.
     """
     d, n = (int(operator.attrgetter(name)(config)) for name in (divisor, number))
-    if d < 1 or n % d == 0:
-        return
-    times, rest = divmod(n, d)
-    below, above_ = times * d, (times + 1) * d
-    yield Problem(
-        what=f"{number}={n} is not a multiple of {divisor}={d}: {n} = {times} x {d} + {rest}",
-        where=number,
-        mend=f"use {below} or {above_}" if below > 0 else f"use {above_}",
-    )
+    problem = not_a_multiple(f"{number}=", n, f"{divisor}=", d, where=number) if d >= 1 else None
+    if problem is not None:
+        yield problem
 
 
 def at_least(config: object, name: str, low: float) -> Iterator[Problem]:

@@ -196,5 +196,5 @@ def _yaml_error(error: Exception, text: str) -> tuple[str, int]:
 
 
 def _printable(text: str) -> str:
-    """Escape what is no text (bytes of a file name, lone surrogates) and cannot be printed."""
+    """Escape what cannot be printed: bytes of a file name that are not UTF-8, lone surrogates."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -10,8 +10,9 @@ from dataclasses import dataclass, fields
 from pathlib import PurePath
 
 from rlgraph.graph import Graph
-from rlgraph.graph.node import CALLING, Node, callable_name
+from rlgraph.graph.node import CALLING, Node
 from rlgraph.hints import show
+from rlgraph.hints.anatomy import callable_name
 from rlgraph.profile import DEFAULT_DOMAIN, Profile
 from rlgraph.text import printable, shorten
 
@@ -28,10 +29,10 @@ class Edge:
 
 def drawn(nodes: Sequence[Node]) -> list[Node]:
     """List the stages that are drawn as boxes: an iterate is a frame around its body."""
-    return [node for node in nodes if node.verb != "entry" and not frames(node)]
+    return [node for node in nodes if node.verb != "entry" and not is_frame(node)]
 
 
-def frames(node: Node) -> bool:
+def is_frame(node: Node) -> bool:
     """Tell whether a node is drawn as a frame: an iterate with something in its body."""
     return node.verb == "iterate" and node.exit is not None and node.exit is not node.entry
 
@@ -55,7 +56,7 @@ def rounds(graph: Graph) -> list[Edge]:
     return [
         Edge(source=_giver(node, graph), target=reader)
         for node in graph.nodes
-        if frames(node)
+        if is_frame(node)
         for reader in drawn(graph.nodes)
         if any(node in _entered(above, graph) for above in reader.inputs)
     ]
@@ -125,7 +126,7 @@ def _giver(node: Node, graph: Graph) -> Node:
     if node.verb == "entry":
         owner = graph.nodes[node.scope.inside[-1]]
         return _giver(owner.inputs[0], graph)
-    if node.exit is not None and frames(node):
+    if node.exit is not None and is_frame(node):
         return _giver(node.exit, graph)
     return node
 
@@ -211,7 +212,7 @@ def _mermaid_scope(graph: Graph, scope: tuple[int, ...], indent: str) -> Iterato
     for node in graph.nodes:
         if node.scope.inside != scope or node.verb == "entry":
             continue
-        if frames(node):
+        if is_frame(node):
             yield f"{indent}subgraph s{node.index}[{_quoted(f'{node.name}: {does(node)}')}]"
             yield from _mermaid_scope(graph, (*scope, node.index), indent + "  ")
             yield f"{indent}end"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import networkx as nx
 
-from rlgraph.draw import Edge, calls, does, frames
+from rlgraph.draw import Edge, calls, does, is_frame
 from rlgraph.graph import Graph
 from rlgraph.graph.node import Node
 from rlgraph.text import shorten
@@ -69,7 +69,7 @@ def lay_out(graph: Graph, scope: tuple[int, ...], lines: Sequence[Edge]) -> Layo
     for node in graph.nodes:
         if node.scope.inside != scope or node.verb == "entry":
             continue
-        if frames(node):
+        if is_frame(node):
             inner[node.index] = lay_out(graph, (*scope, node.index), lines)
             sizes[node.index] = _frame_size(node, inner[node.index])
         else:

@@ -10,7 +10,7 @@ import html
 import itertools
 from collections.abc import Iterator, Sequence
 
-from rlgraph.draw import Edge, calls, does, drawn, edges, frames, rate_text, rounds
+from rlgraph.draw import Edge, calls, does, drawn, edges, is_frame, rate_text, rounds
 from rlgraph.draw.layout import (
     FRAME_SIDE_PX,
     Box,
@@ -86,13 +86,13 @@ def _escape(text: str) -> str:
 
 def _frames(graph: Graph, layout: Layout) -> Iterator[str]:
     for node in graph.nodes:
-        if frames(node):
+        if is_frame(node):
             yield _rect(layout.boxes[node.index], "frame", 10)
 
 
 def _frame_titles(graph: Graph, layout: Layout) -> Iterator[str]:
     for node in graph.nodes:
-        if frames(node):
+        if is_frame(node):
             box = layout.boxes[node.index]
             name = f'<tspan class="name">{_escape(shown_name(node))}</tspan>'
             yield (

@@ -42,8 +42,9 @@ from rlgraph.graph.check import problems_of
 from rlgraph.graph.declare import Declarations
 from rlgraph.graph.describe import Description, description_of
 from rlgraph.graph.node import Feedback as Feedback
-from rlgraph.graph.node import FeedbackNode, Node, Verb, callable_name
+from rlgraph.graph.node import FeedbackNode, Node, Verb
 from rlgraph.graph.places import declared_at
+from rlgraph.hints.anatomy import callable_name
 from rlgraph.ports import Batch, Latest, Seed
 from rlgraph.profile import DEFAULT_DOMAIN, Profile
 
@@ -231,6 +232,12 @@ class Graph:
         trained on; 0 is synchronous. What would exceed it is dropped, or waited for.
         """
         return Feedback(self._declared.latest(name, init, max_staleness, when_stale))
+
+    def __str__(self) -> str:
+        """Show the stages as a table."""
+        from rlgraph.draw import table  # which knows graphs; a graph does not know how it is drawn
+
+        return table(self)
 
     def check(self) -> None:
         """Raise one ``GraphError`` that lists everything wrong with the graph."""

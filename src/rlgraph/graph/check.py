@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from rlgraph.errors import Problem
+from rlgraph.errors import Problem, not_a_multiple
 from rlgraph.graph.check_feedback import Declared, cycle_rule, feedback_rule
 from rlgraph.graph.node import FeedbackNode, Node
 
@@ -19,24 +19,6 @@ def problems_of(
     """List everything wrong, ``found`` (what declarations noticed) first."""
     graph = Declared(nodes=nodes, feedbacks=feedbacks)
     return [*found, *(problem for rule in _RULES for problem in rule(graph))]
-
-
-def divides(what: str, size: int, unit: str, unit_size: int, where: str) -> Problem | None:
-    """Say with the arithmetic that ``size`` is not a multiple of ``unit_size``; None if it is.
-
-    >>> print(divides("batch", 60, "group", 16, "here").what)
-    batch of 60 is not a multiple of group of 16: 60 = 3 x 16 + 12
-    """
-    times, rest = divmod(size, unit_size)
-    if rest == 0:
-        return None
-    nearest = [str(n * unit_size) for n in (times, times + 1) if n]
-    return Problem(
-        what=f"{what} of {size} is not a multiple of {unit} of {unit_size}: "
-        f"{size} = {times} x {unit_size} + {rest}",
-        where=where,
-        mend=f"use {' or '.join(nearest)}",
-    )
 
 
 def _lengths(graph: Declared) -> Iterator[Problem]:
@@ -87,7 +69,7 @@ def _batches(graph: Declared) -> Iterator[Problem]:
         unit = 1
         for index in node.inputs[0].scope.frames:
             unit *= max(graph.nodes[index].size, 1)
-        problem = divides("batch", node.size, "group", unit, node.where)
+        problem = not_a_multiple("batch of ", node.size, "group of ", unit, where=node.where)
         if problem:
             yield problem
 

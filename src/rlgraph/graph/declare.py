@@ -9,16 +9,18 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from types import GenericAlias
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal
 
 from rlgraph import hints
 from rlgraph.errors import Problem
 from rlgraph.graph.arguments import arguments_of
-from rlgraph.graph.node import CALLING, Feedback, FeedbackNode, Node, Scope, Verb, callable_name
+from rlgraph.graph.node import CALLING, Feedback, FeedbackNode, Node, Scope, Verb
 from rlgraph.graph.places import declared_at
 from rlgraph.graph.routes import ROUTING, entered, routed
 from rlgraph.graph.wiring import Call, item_of, plain, read, result_of
+from rlgraph.hints.anatomy import callable_name
 from rlgraph.hints.callables import owner_of
+from rlgraph.hints.generics import is_variadic
 from rlgraph.ports import Seed
 from rlgraph.profile import Profile
 
@@ -107,7 +109,7 @@ class Declarations:
         readings = [v.node for v in (*args, *kwargs.values()) if isinstance(v, Feedback)]
         for feedback in readings:
             self._require_own(call, feedback)
-        kept = verb == "filter" or (_is_batch(above.item) and _is_batch(result))
+        kept = verb == "filter" or (is_variadic(above.item) and is_variadic(result))
         node = self._add(
             verb=verb,
             name=call.stage,
@@ -280,7 +282,7 @@ class Declarations:
         )
 
     def _add(self, *, verb: Verb, name: str, **fields: Any) -> Node:
-        if verb in ROUTING or name == "<lambda>":
+        if verb in ROUTING or name.endswith("<lambda>"):
             name = self._numbered(name)
         node = Node(index=len(self.nodes), verb=verb, name=name, **fields)
         self.nodes.append(node)
@@ -291,10 +293,6 @@ class Declarations:
         taken = {node.name for node in self.nodes}
         later = (f"{name} {count}" for count in itertools.count(2))
         return next(each for each in itertools.chain([name], later) if each not in taken)
-
-
-def _is_batch(hint: Any) -> bool:
-    return get_origin(hint) is tuple and get_args(hint)[1:] == (...,)
 
 
 def _has_state(owner: object | None) -> bool:

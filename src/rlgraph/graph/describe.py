@@ -7,13 +7,13 @@ item is left out: that is the business of the configuration. Knows nodes, not st
 from __future__ import annotations
 
 import dataclasses
-import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rlgraph import hints
 from rlgraph.graph.node import FeedbackNode, Node
+from rlgraph.hints.anatomy import callable_name
 from rlgraph.profile import Distribution, Profile
 
 Description = dict[str, Any]
@@ -81,7 +81,7 @@ def _stage(node: Node, nodes: Sequence[Node], labels: Sequence[str]) -> Descript
         "inputs": [labels[above.index] for above in node.inputs],
     }
     if node.verb in ("source", "map", "map_async", "filter"):
-        described["calls"] = _qualified(node.call)
+        described["calls"] = callable_name(node.call)
     if node.verb in ("fan_out", "batch", "unbatch"):
         described["size"] = node.size
     if node.redundancy:
@@ -89,11 +89,11 @@ def _stage(node: Node, nodes: Sequence[Node], labels: Sequence[str]) -> Descript
     if node.exit is not None and node.until is not None:
         described |= {
             "limit": node.limit,
-            "until": _qualified(node.until),
+            "until": callable_name(node.until),
             "ends_with": labels[node.exit.index],
         }
     if node.release is not None:
-        described["release"] = _qualified(node.release)
+        described["release"] = callable_name(node.release)
     if node.feedback is not None:
         described["latest"] = node.feedback.name
     if node.scope.inside:
@@ -108,7 +108,7 @@ def _latest(feedback: FeedbackNode, labels: Sequence[str]) -> Description:
     return {
         "name": feedback.name,
         "item": _shown(feedback.item),
-        "init": None if feedback.init is None else _qualified(feedback.init),
+        "init": None if feedback.init is None else callable_name(feedback.init),
         "max_staleness": feedback.max_staleness,
         "when_stale": feedback.when_stale,
         "publishers": [labels[node.index] for node in feedback.publishers],
@@ -133,17 +133,6 @@ def _distribution(value: Distribution) -> Description:
         return kind | {"mean": value.mean}
     numbers = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
     return kind | {n: list(v) if isinstance(v, tuple) else v for n, v in numbers.items()}
-
-
-def _qualified(fn: Callable[..., Any]) -> str:
-    """Name a callable with its class, without its module: that differs where a file is run."""
-    while isinstance(fn, functools.partial):
-        fn = fn.func
-    owner = getattr(fn, "__self__", None)
-    name = getattr(fn, "__qualname__", type(fn).__qualname__)
-    if owner is not None and not isinstance(owner, type) and hasattr(fn, "__func__"):
-        name = f"{type(owner).__qualname__}.{fn.__name__}"
-    return str(name).rpartition("<locals>.")[2]
 
 
 def _shown(hint: Any) -> str:

@@ -5,7 +5,6 @@ Only data; how nodes are made is in ``declare``, the rules about whole graphs in
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -37,8 +36,7 @@ Verb = Literal[
 CALLING: frozenset[str] = frozenset({"map", "map_async", "filter"})
 """Verbs whose stages run as tasks; the others only route items."""
 
-
-NO_NEEDS = Profile()
+_NO_NEEDS = Profile()
 """Of a stage that says nothing of what it needs."""
 
 
@@ -113,7 +111,7 @@ class Node:
     def profile(self, domain: str = DEFAULT_DOMAIN) -> Profile:
         """Return what the stage needs for an item of this domain."""
         found = self.profiles.get(domain) or self.profiles.get(DEFAULT_DOMAIN)
-        return found or NO_NEEDS
+        return found or _NO_NEEDS
 
     @property
     def concurrency(self) -> int:
@@ -157,15 +155,3 @@ class Feedback(Latest[T]):
     def __hash__(self) -> int:
         """Hash the declaration."""
         return id(self)
-
-
-def callable_name(fn: Callable[..., Any]) -> str:
-    """Name a callable as its author would: ``step``, ``Generator.generate``, ``<lambda>``."""
-    inner = fn
-    while isinstance(inner, functools.partial):
-        inner = inner.func
-    owner = getattr(inner, "__self__", None)
-    name = getattr(inner, "__name__", type(inner).__name__)
-    if owner is None or isinstance(owner, type):
-        return str(name)
-    return f"{type(owner).__name__}.{name}"

@@ -11,8 +11,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 def declared_at() -> str:
     """Return ``file:line`` of the nearest caller outside the library's core.
 
-    Exact to the line of each call in a chain of many lines; on Python 3.10 a call with keyword
-    arguments is placed on the first line of its chain.
+    Exact to the line of each call in a chain of many lines.
     """
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):

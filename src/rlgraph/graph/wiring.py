@@ -18,6 +18,7 @@ from rlgraph import hints
 from rlgraph.errors import GraphError, Problem
 from rlgraph.graph.node import Feedback, Node
 from rlgraph.hints.callables import Signature, signature_of
+from rlgraph.hints.generics import is_variadic
 from rlgraph.ports import Seed
 
 T = TypeVar("T")
@@ -170,7 +171,7 @@ def _is_a(hint: Any, base: type) -> bool:
 def _mend(call: Call, item: Any, wanted: Any) -> str:
     if hints.fits(GenericAlias(tuple, (item, ...)), wanted):
         return "put .group() or .batch(size) before it"
-    if get_args(item)[1:] == (...,) and hints.fits(get_args(item)[0], wanted):
+    if is_variadic(item) and hints.fits(get_args(item)[0], wanted):
         return "put .unbatch() before it"
     between = "put a stage between that turns the one into the other"
     return f"make {call.stage!r} take {hints.show(item)}, or {between}"

@@ -20,10 +20,6 @@ from typing import (
     is_typeddict,
 )
 
-from rlgraph.hints.callables import Parameter as Parameter
-from rlgraph.hints.callables import Signature as Signature
-from rlgraph.hints.callables import owner_of as owner_of
-from rlgraph.hints.callables import signature_of as signature_of
 from rlgraph.hints.generics import (
     arguments,
     as_base,
@@ -32,6 +28,7 @@ from rlgraph.hints.generics import (
     has_member,
     is_protocol,
     is_union,
+    is_variadic,
     members,
     protocol_members,
     substitute,
@@ -93,7 +90,7 @@ def show(hint: Any) -> str:
         return f"{get_origin(hint).__name__}[{', '.join(shown)}]"
     if args is None:
         return _name(hint)
-    if _is_variadic(hint):
+    if is_variadic(hint):
         return f"Batch[{show(args[0])}]"
     inside = ", ".join(show(arg) for arg in args) or "()"
     return f"{_name(get_origin(hint))}[{inside}]"
@@ -255,10 +252,6 @@ def _promotes(cls: Any, base: Any) -> bool:
     return (base is float and derives(cls, int)) or (
         base is complex and (derives(cls, int) or derives(cls, float))
     )
-
-
-def _is_variadic(hint: Any) -> bool:
-    return get_origin(hint) is tuple and get_args(hint)[1:] == (...,)
 
 
 def _name(hint: Any) -> str:

@@ -37,22 +37,39 @@ def uncarriable(fn: Callable[..., Any]) -> str | None:
     """
     if _carries(fn):
         return None
-    found = _blame(fn, {id(fn)}) or (title_of(fn), type(fn).__name__)
-    *path, kind = (title_of(fn), *found) if len(found) == 1 else found
+    found = _blame(fn, {id(fn)}) or (callable_name(fn), type(fn).__name__)
+    *path, kind = (callable_name(fn), *found) if len(found) == 1 else found
     return f"{'.'.join(path).replace('.[', '[')} ({kind})"
 
 
 def core_of(fn: Any) -> Any:
-    """Return the callable inside partials and wrappers, the one whose signature shows."""
-    while isinstance(fn, functools.partial) or hasattr(fn, "__wrapped__"):
-        fn = fn.func if isinstance(fn, functools.partial) else fn.__wrapped__
-    return fn
+    """Return the callable inside partials and wrappers, the one whose signature shows.
+
+    A bound method stays bound to its object.
+    """
+    while True:
+        if isinstance(fn, functools.partial):
+            fn = fn.func
+        elif isinstance(fn, types.MethodType):
+            # Not fn.__wrapped__: that is the function's, and would leave the object behind.
+            inner = core_of(fn.__func__)
+            return fn if inner is fn.__func__ else types.MethodType(inner, fn.__self__)
+        elif hasattr(fn, "__wrapped__"):
+            fn = fn.__wrapped__
+        else:
+            return fn
 
 
-def title_of(fn: Any) -> str:
-    """Return the name of a callable, or of the class of one without a name."""
+def callable_name(fn: Any) -> str:
+    """Name a callable as its author would: ``step``, ``Generator.generate``, ``<lambda>``.
+
+    A method is named after the class of its object, a callable object after its own. The module is
+    left out: it differs where a file is run.
+    """
     fn = core_of(fn)
     name = getattr(fn, "__qualname__", None) or type(fn).__qualname__
+    if isinstance(fn, types.MethodType) and not isinstance(fn.__self__, type):
+        name = f"{type(fn.__self__).__qualname__}.{name.rpartition('.')[2]}"
     return str(name).rpartition("<locals>.")[2]
 
 

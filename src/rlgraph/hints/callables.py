@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from rlgraph.errors import GraphError, Problem
-from rlgraph.hints.anatomy import cells_of, core_of, title_of
+from rlgraph.hints.anatomy import callable_name, cells_of, core_of
 from rlgraph.hints.generics import arguments, as_base, derives, parameters, substitute
 
 CallKind = Literal["plain", "coroutine", "generator", "async generator"]
@@ -141,7 +141,7 @@ def _resolved(function: Any, home: Any, fn: Any) -> dict[str, Any]:
         except (AttributeError, NameError, SyntaxError, TypeError) as error:
             place = "its result" if name == "return" else f"its parameter {name!r}"
             problem = Problem(
-                what=f"{title_of(fn)}: the annotation {annotation!r} of {place} "
+                what=f"{callable_name(fn)}: the annotation {annotation!r} of {place} "
                 f"cannot be resolved: {error}",
                 where=_place_of(fn),
                 mend="import the name at run time, not only under TYPE_CHECKING, and define it "
@@ -156,7 +156,7 @@ def _home(function: Any, receiver: Any) -> Any:
     for base in getattr(get_origin(receiver) or receiver, "__mro__", ()):
         own = base.__dict__.get(getattr(function, "__name__", None))
         # A class method and __new__ are wrapped in the namespace of the class.
-        if own is not None and getattr(own, "__func__", own) is function:
+        if own is not None and core_of(getattr(own, "__func__", own)) is function:
             return base
     return None
 
@@ -199,4 +199,4 @@ def _place_of(fn: Callable[..., Any]) -> str:
     """Return ``file:line`` where the callable is defined, or its name where no source is known."""
     function, _ = _anatomy(fn)
     code = getattr(function, "__code__", None)
-    return f"{code.co_filename}:{code.co_firstlineno}" if code else title_of(fn)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else callable_name(fn)

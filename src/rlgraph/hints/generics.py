@@ -103,6 +103,11 @@ def is_union(hint: Any) -> bool:
     return get_origin(hint) in (Union, types.UnionType)
 
 
+def is_variadic(hint: Any) -> bool:
+    """Tell whether the hint is ``tuple[X, ...]``: a ``Batch``."""
+    return get_origin(hint) is tuple and get_args(hint)[1:] == (...,)
+
+
 def members(hint: Any) -> tuple[Any, ...]:
     """Return the members of a union, or of a ``Literal`` of several values; else the hint alone."""
     if is_union(hint):

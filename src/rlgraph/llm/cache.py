@@ -27,8 +27,8 @@ class SlotCache(Cache):
         size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         # One more slot and one more position: padding is written there and never read.
         shape = (num_slots + 1, length + 1, heads, size)
-        #: Of each layer, [R + 1, S + 1, H, D].
         self._keys = [torch.zeros(shape, device=device) for _ in range(config.num_hidden_layers)]
+        """Of each layer, [R + 1, S + 1, H, D]."""
         self._values = [torch.zeros_like(keys) for keys in self._keys]
         self._slots = torch.zeros(0, dtype=torch.long)
         self._positions = torch.zeros(0, 0, dtype=torch.long)
@@ -47,7 +47,7 @@ class SlotCache(Cache):
         value_states: Tensor,
         layer_idx: int,
         *args: Any,  # noqa: ARG002 - the signature of the base class
-        **kwargs: Any,  # noqa: ARG002
+        **kwargs: Any,  # noqa: ARG002 - the same
     ) -> tuple[Tensor, Tensor]:
         """Write [n, H, C, D] where `aim` said; return all [n, H, length, D] of the rows' slots."""
         return (

@@ -108,7 +108,7 @@ class Chat:
 
     def _plain(self, text: str) -> list[int]:
         # split: an environment that prints "<|im_end|>" must not be able to end its message.
-        # Lone surrogates are no text; tokenizers refuse them.
+        # Lone surrogates are not text; tokenizers refuse them.
         clean = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return self._encode(clean, split_special_tokens=True)
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from rlgraph.llm.weights import WeightsError, copy_into, pack, unpack, write_durably
+from rlgraph.files import replace_bytes
+from rlgraph.llm.weights import WeightsError, copy_into, pack, unpack
 
 FILE_NAME = "trainer.safetensors"
 MODEL, OPTIMIZER = "model.", "optimizer."
@@ -21,7 +22,7 @@ def save_checkpoint(
     for index, moments in optimizer.state_dict()["state"].items():
         state |= {f"{OPTIMIZER}{index}.{name}": tensor for name, tensor in moments.items()}
     Path(directory).mkdir(parents=True, exist_ok=True)
-    write_durably(Path(directory) / FILE_NAME, pack(state, {"num_steps": num_steps}))
+    replace_bytes(Path(directory) / FILE_NAME, [pack(state, {"num_steps": num_steps})])
 
 
 def load_checkpoint(

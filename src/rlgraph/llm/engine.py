@@ -80,8 +80,8 @@ class Engine:
         self._waiting: deque[Request] = deque()
         self._active: list[Request] = []
         self._free = list(reversed(range(config.num_slots)))
-        #: Slots kept between turns, least recently used first: key -> (slot, cached tokens).
         self._kept: OrderedDict[str, tuple[int, tuple[int, ...]]] = OrderedDict()
+        """Slots kept between turns, least recently used first: key -> (slot, cached tokens)."""
         self._released: deque[str] = deque()
 
     @property

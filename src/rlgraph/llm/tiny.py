@@ -47,7 +47,7 @@ def make_tokenizer() -> PreTrainedTokenizerFast:
     )
     # Each word twice: on a line of its own and after a space.
     tokenizer.train_from_iterator([text for word in WORDS for text in (word, f" {word}")], trainer)
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # transformers
         tokenizer_object=tokenizer, eos_token=END, pad_token=END
     )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import torch
-from accelerate import Accelerator  # type: ignore[import-untyped]
+from accelerate import Accelerator  # type: ignore[import-untyped]  # it ships no types
 from torch import Tensor
 
 from rlgraph.config import above, at_least

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
 from rlgraph.errors import RlgraphError, did_you_mean
+from rlgraph.files import replace_bytes
 
 HEADER, ALIASES = "rlgraph", "aliases"
 """The one entry in a file's metadata, and in it the names that share the tensor of another."""
@@ -63,7 +63,7 @@ class WeightStore:
         data = pack(state, {"version": version})
         digest = hashlib.blake2b(data, digest_size=6).hexdigest()
         path = self._directory / f"v{version:06d}-{digest}.safetensors"
-        write_durably(path, data)
+        replace_bytes(path, [data])
         self._prune(path)
         return Weights(path=str(path), version=version, metrics=dict(metrics))
 
@@ -78,7 +78,7 @@ class WeightStore:
 def load_weights(weights: Weights) -> dict[str, torch.Tensor]:
     """Return every tensor by name; tied names share one tensor.
 
-    Raises WeightsError when the file is gone or is no safetensors file.
+    Raises WeightsError when the file is gone or is not a safetensors file.
     """
     return unpack(weights.path)[0]
 
@@ -140,19 +140,6 @@ def unpack(path: str) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
         raise WeightsError(f"{path!r} is no readable safetensors file: {error}") from None
     aliases = metadata.pop(ALIASES, {})
     return tensors | {alias: tensors[name] for alias, name in aliases.items()}, metadata
-
-
-def write_durably(path: Path, data: bytes) -> None:
-    """Write a file that is either whole or absent, whenever the power fails."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _without_aliases(

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rlgraph.jsonl import replace_text
+from rlgraph.files import replace_text
 from rlgraph.report.charts import MAX_POINTS, Series, chart, running_mean, thin
 from rlgraph.report.gantt import timeline
 from rlgraph.report.script import SCRIPT

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from rlgraph.report.text import embed, escape, number, percent, ticks
 from rlgraph.text import printable
@@ -25,8 +26,8 @@ class Series:
     name: str
     points: tuple[tuple[float, float], ...]
     """(version, value) in order of version; a NaN breaks the line."""
-    style: str = "line"
-    """"line", "faint" (drawn thin behind another) or "dots" (joined by a dashed line)."""
+    style: Literal["line", "faint", "dots"] = "line"
+    """Faint: thin, behind another. Dots: joined by a dashed line."""
     colour: int = 0
     """Of the page's palette of NUM_COLOURS; a higher one begins anew."""
 

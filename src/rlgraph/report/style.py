@@ -31,7 +31,6 @@ p { margin: 6px 0; max-width: 70ch; }
 .lead, .note, .none { color: var(--soft); }
 .lead { font-size: 15px; margin-bottom: 16px; }
 .note { font: 12.5px/1.5 var(--sans); max-width: none; }
-header .state { font: 13px var(--sans); color: var(--soft); margin: 6px 0 0; max-width: none; }
 .facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 20px 32px;
   margin: 26px 0 0; padding: 18px 0; border: solid var(--line); border-width: 1px 0; }
 .facts div { display: flex; flex-direction: column; }

@@ -12,7 +12,6 @@ from rlgraph.text import printable
 _UNITS = {"_s": "s", "_bytes": "bytes", "_flops": "FLOPs", "_tokens": "tokens"}
 _NAMED_UNITS = {"staleness": "versions", "entropy": "nats", "kl": "nats"}
 
-
 CLOCK_STEPS = (15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 """Seconds between the ticks of a longer time axis."""
 

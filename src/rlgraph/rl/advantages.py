@@ -22,7 +22,7 @@ def grpo_advantages(
     rewards are equal, or when only one is there: no signal.
     std: "sample" divides by n - 1, "population" by n. Defaults as in verl, ROLL, SkyRL; TRL has
     eps=1e-4, AReaL eps=1e-5.
-    Raises ValueError on an empty group, NaN and infinities, TypeError on what is no number.
+    Raises ValueError on an empty group, NaN and infinities, TypeError on what is not a number.
     Source: arXiv:2402.03300, section 4.1.2.
 
     >>> [round(advantage, 3) for advantage in grpo_advantages([0.0, 1.0, None])]

@@ -1,4 +1,4 @@
-"""Prompts from a file, one JSON object a line."""
+"""Prompts from a file, one JSON object a line. Knows nothing of environments."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _KEYS = [field.name for field in fields(Prompt)]
 
 
 class DatasetError(RlgraphError):
-    """A line of a dataset is no prompt; the file and the line are named."""
+    """A dataset cannot be read, or a line of it is not a prompt; the place is named."""
 
 
 def read_prompts(path: Path) -> Iterator[Prompt]:
     """Yield the prompts of a JSON-lines file: ``{"id": "7", "text": "2+3=", "answer": "5"}``.
 
     The keys are the fields of ``Prompt``; only ``id`` is required, and blank lines are skipped.
-    Raises DatasetError naming ``file:line`` for a line that is no such object, for text that is
-    not text, and for a file that cannot be read or holds no prompt. Prompts may repeat.
+    Prompts may repeat. Raises DatasetError for a line that is not such an object, naming
+    ``file:line``, and for a file that cannot be read or holds no prompt.
     """
     count = 0
     try:

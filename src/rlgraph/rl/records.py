@@ -10,6 +10,8 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from rlgraph.profile import DEFAULT_DOMAIN
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
@@ -17,7 +19,7 @@ class Prompt:
 
     id: str
     text: str = ""
-    domain: str = "default"
+    domain: str = DEFAULT_DOMAIN
     """Task domain: the scheduler is fair across domains, the placer tells them apart."""
     seed: int = 0
     """Seed of the environment: siblings share it, so a group meets the same task."""
@@ -108,7 +110,7 @@ class Sample:
     reward: float
     trajectory_id: str
     prompt_id: str
-    domain: str = "default"
+    domain: str = DEFAULT_DOMAIN
     truncated: bool = False
 
     def __post_init__(self) -> None:

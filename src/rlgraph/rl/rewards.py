@@ -13,7 +13,7 @@ from rlgraph.rl.records import Status, Trajectory
 def verify(trajectory: Trajectory) -> Trajectory:
     """Settle the final reward: what the environment gave, and none for a failed trajectory.
 
-    Raises ValueError or TypeError for a reward that is no finite number: this trajectory fails,
+    Raises ValueError or TypeError for a reward that is not a finite number: this trajectory fails,
     its siblings do not.
     """
     if trajectory.status is Status.FAILED:

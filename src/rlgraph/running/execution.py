@@ -113,10 +113,10 @@ def set_up(graph: Graph, device: str, done: dict[int, object]) -> None:
     ``done`` holds the objects already set up, by identity, and is added to. Raises what a setup
     raises, with a note that says whose.
     """
-    called = [node.owner or owner_of(node.call) for node in graph.nodes]
-    called += [owner_of(f.init) for f in graph.feedbacks if f.init is not None]
-    for owner in called:
-        if owner is None or isinstance(owner, type) or id(owner) in done:
+    called = [fn for node in graph.nodes for fn in (node.call, node.until, node.release)]
+    called += [feedback.init for feedback in graph.feedbacks]
+    for owner in [owner_of(fn) for fn in called if fn is not None]:
+        if owner is None or id(owner) in done:
             continue
         setup = getattr(owner, "setup", None)
         if callable(setup):

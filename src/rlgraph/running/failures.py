@@ -11,6 +11,7 @@ from concurrent.futures import CancelledError
 
 from rlgraph.errors import StageError, StageTimeoutError
 from rlgraph.scheduling import Exit, Exited, Failure, Task
+from rlgraph.scheduling.records import FailureKind
 
 _LEAST = 64
 """Trajectories that the share of failures is taken of, unless the whole run has fewer."""
@@ -18,6 +19,7 @@ _LEAST = 64
 
 def failure_of(task: Task, error: BaseException, *, start_s: float, end_s: float) -> Failure:
     """Return the record of a call that raised."""
+    kind: FailureKind
     if isinstance(error, CancelledError):
         kind = "cancelled"
     elif isinstance(error, TimeoutError | StageTimeoutError):

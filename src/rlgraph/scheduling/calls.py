@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from rlgraph.graph.node import Node
@@ -90,10 +91,17 @@ class Calls(ABC):
     def _leave_frame(self, frame: Frame) -> None:
         frame.holders -= 1
         if frame.holders == 0 and frame.release is not None:
-            call, value = frame.release, (frame.value,)
-            self._call_free(
-                Task(frame.node, None, frame.lineage, frame.outside, 1, call, value, {})
-            )
+            self._release(frame.node, frame.release, frame.value, frame.lineage, frame.outside)
+
+    def _release(
+        self,
+        iterate: Node,
+        release: Callable[[Any], object],
+        value: Any,
+        lineage: Lineage,
+        rounds: tuple[int, ...],
+    ) -> None:
+        self._call_free(Task(iterate, None, lineage, rounds, 1, release, (value,), {}))
 
     def _opened(self, root: Root) -> None:
         if root.open == 0 and root.origin in self._open_roots:

@@ -100,8 +100,7 @@ def compile_graph(graph: Graph) -> Program:
             for join in graph.nodes
             if join.verb == "join"
             and join.index in reach[node.index] | {node.index}
-            and _scope(join)[:2] == _scope(node)[:2]
-            and _scope(join)[2] == _scope(node)[2][: len(_scope(join)[2])]
+            and _meet(_scope(node), _scope(join))
         )
         if step.round_of is not None:
             step.until = step.round_of.until
@@ -110,10 +109,10 @@ def compile_graph(graph: Graph) -> Program:
         if node.entry is not None:
             steps[node.entry.index].iterate = node
     for step in steps:
-        step.grouped = _grouped(steps, step.node, _scope(step.node)[1], ())
+        step.grouped = _grouped(steps, step.node, _scope(step.node).frames, ())
         main = _main_way(steps, step)
         for consumer, _ in step.consumers:
-            frames = _scope(consumer)[1]
+            frames = _scope(consumer).frames
             step.apart[consumer.index] = tuple(
                 _grouped(steps, consumer, frames[: depth + 1], main) for depth in range(len(frames))
             )
@@ -134,6 +133,24 @@ def seed_of(run_seed: int, stage: int, lineage: Lineage, rounds: Sequence[int]) 
     numbers = (run_seed, stage, len(lineage), *lineage, *rounds)
     packed = struct.pack(f"<{len(numbers)}q", *numbers)
     return int.from_bytes(hashlib.blake2b(packed, digest_size=8).digest(), "little") >> 1
+
+
+def bound(
+    step: Step, value: Any, latest: Sequence[Any], seed: int
+) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+    """Fill a stage's ports: constants as declared, feedbacks as they stand, the seed anew."""
+    args, kwargs = [value, *step.node.args], dict(step.node.kwargs)
+    for name, number in step.reads:
+        if isinstance(name, int):
+            args[name + 1] = latest[number]
+        else:
+            kwargs[name] = latest[number]
+    for name in step.seeds:
+        if isinstance(name, int):
+            args[name + 1] = seed
+        else:
+            kwargs[name] = seed
+    return tuple(args), kwargs
 
 
 def _slot(node: Node, slots: dict[int, Slot]) -> Slot:
@@ -207,10 +224,15 @@ def _with_counts(
     return sorted(given, key=lambda pair: pair[1] or (len(worths),))
 
 
-def _scope(node: Node) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+def _scope(node: Node) -> Scope:
     """Return the scope of what a stage takes."""
-    scope = (node.inputs[0] if node.inputs else node).scope
-    return scope.origin, scope.frames, scope.inside
+    return (node.inputs[0] if node.inputs else node).scope
+
+
+def _meet(scope: Scope, join: Scope) -> bool:
+    """Whether items have the lineage that the join asks for, inside its iterates or deeper."""
+    same = (scope.origin, scope.frames) == (join.origin, join.frames)
+    return same and scope.inside[: len(join.inside)] == join.inside
 
 
 def _main_way(steps: Sequence[Step], step: Step) -> list[int]:
@@ -230,7 +252,7 @@ def _grouped(
     """Whether siblings are brought together on the way from ``start``, before it joins ``main``."""
     for index in (start.index, *_main_way(steps, steps[start.index])):
         node = steps[index].node
-        if node.verb == "group" and _scope(node)[1] == frames:
+        if node.verb == "group" and _scope(node).frames == frames:
             return True
         if node.verb == "batch" or (node.verb == "join" and index in main):
             return False
@@ -258,21 +280,3 @@ def _taker(publisher: Node) -> Node:
         node = node.inputs[0]
     same = last.inputs and last.inputs[0].rate == publisher.rate
     return last if same and last.verb in CALLING else publisher
-
-
-def bound(
-    step: Step, value: Any, latest: Sequence[Any], seed: int
-) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
-    """Fill a stage's ports: constants as declared, feedbacks as they stand, the seed anew."""
-    args, kwargs = [value, *step.node.args], dict(step.node.kwargs)
-    for name, number in step.reads:
-        if isinstance(name, int):
-            args[name + 1] = latest[number]
-        else:
-            kwargs[name] = latest[number]
-    for name in step.seeds:
-        if isinstance(name, int):
-            args[name + 1] = seed
-        else:
-            kwargs[name] = seed
-    return tuple(args), kwargs

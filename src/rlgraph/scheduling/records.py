@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rlgraph.profile import DEFAULT_DOMAIN
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 Lineage = tuple[int, ...]
 """Number of the source item (or batch), then the number among the siblings of each fan-out."""
+
+
+FailureKind = Literal["error", "timeout", "cancelled"]
+"""Why a call gave no value: it raised, it took too long, or nobody wanted it any more."""
 
 
 class Exit(enum.Enum):
@@ -103,8 +107,7 @@ class Failure:
 
     stage: str
     key: str
-    kind: str
-    """"error", "timeout" or "cancelled"."""
+    kind: FailureKind
     error: str
     """Type and message of the exception."""
     trace: str = ""

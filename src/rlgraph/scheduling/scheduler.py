@@ -254,10 +254,7 @@ class Scheduler(Flow):
         for consumer, _ in self.program.steps[task.node.index].consumers:
             iterate = self.program.steps[consumer.index].iterate
             if iterate is not None and iterate.release is not None:
-                lineage, rounds = task.lineage, task.rounds
-                self._call_free(
-                    Task(iterate, None, lineage, rounds, 1, iterate.release, (value,), {})
-                )
+                self._release(iterate, iterate.release, value, task.lineage, task.rounds)
 
     def _at_rest(self) -> bool:
         return self._open == 0 and not self.hungry()

@@ -14,7 +14,7 @@ from typing import Any
 
 from rlgraph.config.schema import plain
 from rlgraph.draw.svg import svg
-from rlgraph.jsonl import replace_text
+from rlgraph.files import replace_text
 from rlgraph.metrics import read_metrics
 from rlgraph.report import STOPPED, write_report
 from rlgraph.running.execution import Executor

@@ -57,20 +57,20 @@ class Recorder:
         self.resumed = resumed
         self.exits: Counter[str] = Counter(resumed.exits)
         self.watch = Watch(on_task=self._on_task, on_event=self._on_event)
-        #: Seconds of a run that this one goes on from, before it trained.
         self.earlier_s = 0.0
-        #: Time of training, once it has ended.
+        """Time that the run which this one resumes had taken."""
         self.trained_s = 0.0
+        """Time of training, once it has ended."""
         self._job = job
         self._executor = executor
         self._main = job.graph.feedbacks[0].name if job.graph.feedbacks else ""
         self.newest = resumed.versions.get(self._main, 0)
         self._consumed: list[Exited] = []
-        #: Calls that ended since the newest version, by stage.
         self._calls: Counter[str] = Counter()
+        """Calls that ended since the newest version, by stage."""
         self._begun_s = executor.now()
-        #: What the executor's clock showed when training was at 0 s, resumed runs included.
         self._epoch_s = self._begun_s
+        """What the executor's clock showed when training was at 0 s, resumed runs included."""
         self._files = ExitStack()
 
     @property

@@ -20,8 +20,8 @@ from typing import Any
 from rlgraph.config import differences as config_differences
 from rlgraph.config import load_config, to_yaml
 from rlgraph.errors import RlgraphError
+from rlgraph.files import replace_text
 from rlgraph.graph.describe import differences as graph_differences
-from rlgraph.jsonl import replace_text
 from rlgraph.scheduling import Snapshot
 
 _SNAPSHOT = "snapshot.json"
