@@ -1,4 +1,4 @@
-"""The pages of ``docs`` are true: their code runs, and prints what the page says it prints."""
+"""README and the pages of ``docs`` are true: their code runs, and prints what the page says it prints."""
 
 import contextlib
 import io
@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-PAGES = sorted((Path(__file__).parents[1] / "docs").glob("*.md"))
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def blocks(text: str) -> Iterator[tuple[str, str]]:
