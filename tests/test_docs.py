@@ -1,4 +1,4 @@
-"""README and the pages of ``docs`` are true: their code runs, and prints what the page says it prints."""
+"""README and the pages of docs are true: their code runs, and prints what the page says."""
 
 import contextlib
 import io

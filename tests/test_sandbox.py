@@ -243,3 +243,44 @@ def test_trajectories_on_eight_threads_do_not_mix() -> None:
     with ThreadPoolExecutor(8) as pool:
         together = list(pool.map(lambda seed: play(shared, seed), range(40)))
     assert together == [play(Sandbox(make, config.max_turns), seed) for seed in range(40)]
+
+
+class Odd:
+    """An environment whose answers are not of the right form."""
+
+    def reset(self, seed: int) -> object:
+        return "hello"
+
+    def step(self, action: str) -> object:
+        return "hello", 0.0, False, {}
+
+    def close(self) -> None:
+        pass
+
+
+class Begun(Odd):
+    def reset(self, seed: int) -> object:
+        return "hello", {}
+
+
+def test_what_is_not_an_environment_is_refused() -> None:
+    sandbox = Sandbox(lambda prompt: "lake", max_turns=1)
+    with pytest.raises(EnvironmentFailedError, match="'lake' is not an environment; to mend: give"):
+        sandbox.reset(Prompt(id="a"), seed=1)
+
+
+def test_a_reset_of_another_form_says_which_is_wanted_and_leaves_nothing_open() -> None:
+    sandbox = Sandbox(lambda prompt: Odd(), max_turns=1)
+    with pytest.raises(EnvironmentFailedError, match=r"Odd.reset returned 'hello'; to mend:"):
+        sandbox.reset(Prompt(id="a"), seed=1)
+    assert not sandbox._live
+
+
+def test_a_step_of_another_form_says_which_is_wanted() -> None:
+    sandbox = Sandbox(lambda prompt: Begun(), max_turns=1)
+    started = sandbox.reset(Prompt(id="a"), seed=1)
+    turn = Turn(
+        prompt_ids=(), completion_ids=(), logprobs=(), segments=(), text="", finish_reason="stop"
+    )
+    with pytest.raises(EnvironmentFailedError, match=r"Begun.step returned \('hello', 0.0, False"):
+        sandbox.act(replace(started, turns=(turn,)))

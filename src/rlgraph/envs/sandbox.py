@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from rlgraph.envs.protocol import Environment, EnvironmentFailedError
 from rlgraph.rl.records import Prompt, Status, Trajectory
@@ -34,9 +35,15 @@ class Sandbox:
         started = Trajectory(id=f"{prompt.id}/{seed:016x}", prompt=prompt)
         self.release(started)
         environment = self._make(prompt)
+        if not isinstance(environment, Environment):
+            raise EnvironmentFailedError(
+                f"Sandbox.reset: {environment!r:.80} is not an environment; to mend: give "
+                "it reset(seed), step(action) and close(), as rlgraph.envs.protocol says"
+            )
         self._live[started.id] = environment
         try:
-            observation, info = environment.reset(prompt.seed)
+            answer = environment.reset(prompt.seed)
+            observation, info = _parts(answer, environment, "reset", "(observation, info)")
         except BaseException:
             # The caller has no trajectory to release yet.
             self.release(started)
@@ -63,7 +70,11 @@ class Sandbox:
                 f"Sandbox.act: trajectory {trajectory.id!r} has no turn; generate a reply first"
             )
         last = trajectory.turns[-1]
-        observation, reward, terminated, truncated, info = environment.step(last.text)
+        answer = environment.step(last.text)
+        wanted = "(observation, reward, terminated, truncated, info)"
+        observation, reward, terminated, truncated, info = _parts(
+            answer, environment, "step", wanted
+        )
         if self._live.get(trajectory.id) is not environment:
             # A call that its caller gave up on must not touch the retry, which has the same id.
             raise EnvironmentFailedError(
@@ -92,6 +103,16 @@ class Sandbox:
         if trajectory.status is Status.FAILED:
             return trajectory
         return replace(trajectory, reward=sum(turn.reward for turn in trajectory.turns))
+
+
+def _parts(answer: Any, environment: Environment, method: str, wanted: str) -> tuple[Any, ...]:
+    """Take an answer apart. Raises EnvironmentFailedError where it is not of the wanted form."""
+    if not isinstance(answer, tuple) or len(answer) != wanted.count(",") + 1:
+        raise EnvironmentFailedError(
+            f"{type(environment).__name__}.{method} returned {answer!r:.80}; "
+            f"to mend: return {wanted}"
+        )
+    return answer
 
 
 def is_done(trajectory: Trajectory) -> bool:
