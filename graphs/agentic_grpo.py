@@ -36,6 +36,7 @@ from rlgraph.llm.chat import Chat
 from rlgraph.llm.generator import Generator, GeneratorConfig
 from rlgraph.llm.imitation import imitation_sample
 from rlgraph.llm.models import ModelConfig, load_tokenizer
+from rlgraph.llm.sampling import temperature_problems
 from rlgraph.llm.trainer import Trainer, TrainerConfig
 from rlgraph.llm.weights import Weights
 from rlgraph.rl.datasets import DatasetError, read_prompts
@@ -119,7 +120,10 @@ class Config:
         positive = ("versions", "group_size", "batch_size", "held_out_maps", "max_new_tokens")
         for name in (*positive, "in_flight"):
             yield from at_least(self, name, 1)
-        yield from above(self, "temperature", 0)
+        if self.temperature == 0:
+            # Greedy attempts at one map are all alike: nothing to learn from.
+            yield from above(self, "temperature", 0)
+        yield from temperature_problems(self.temperature)
         yield from at_least(self, "max_staleness", 0)
         yield from divides(self, "group_size", "batch_size")
 

@@ -273,6 +273,24 @@ def test_what_is_wrong_between_and_within_settings_is_told_at_once() -> None:
     ]
 
 
+@pytest.mark.parametrize("temperature", ["1e-45", "-1", ".inf", "0"])
+def test_a_temperature_that_teaches_nothing_is_told_once(temperature: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(Config, overrides=[f"temperature={temperature}"])
+    assert [problem.where for problem in caught.value.problems] == ["temperature"]
+
+
+def test_a_model_of_no_size_is_told_with_the_rest() -> None:
+    overrides = ["model.hidden_size=0", "model.num_layers=0", "temperature=1e-45"]
+    with pytest.raises(ConfigError) as caught:
+        load_config(Config, overrides=overrides)
+    assert sorted(problem.where for problem in caught.value.problems) == [
+        "model.hidden_size",
+        "model.num_layers",
+        "temperature",
+    ]
+
+
 def test_the_graph_alone_loads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for loader in ("trainer", "generator"):
         monkeypatch.setattr(f"rlgraph.llm.{loader}.load_model", None)

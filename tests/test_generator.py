@@ -5,7 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from rlgraph.errors import ConfigError
+from rlgraph.llm.chat import Chat
+from rlgraph.llm.engine import SamplingError
 from rlgraph.llm.generator import Generator, GeneratorConfig, GeneratorStoppedError
 from rlgraph.llm.models import ModelConfig, load_model
 from rlgraph.llm.weights import Weights, WeightsError, WeightStore
@@ -148,6 +152,18 @@ def test_a_prompt_that_leaves_no_room_comes_back_truncated(tmp_path: Path) -> No
     assert spoken == replace(start, status=Status.TRUNCATED)
 
 
+@pytest.mark.parametrize("turns", [0, 1])
+def test_a_huge_observation_is_truncated_without_being_tokenized(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
+    policy, made = policy_at(tmp_path, 0), generator()
+    (spoken,) = together(played(made, started("a"), policy, turns))
+    flooded = replace(spoken, observation="x" * 1_050_000)
+    monkeypatch.setattr(Chat, "prompt_ids", None)
+    (ended,) = together(made.generate(flooded, policy, seed=2))
+    assert ended == replace(flooded, status=Status.TRUNCATED)
+
+
 def test_a_later_observation_that_leaves_no_room_keeps_the_turns(tmp_path: Path) -> None:
     policy, made = policy_at(tmp_path, 0), generator()
     (spoken,) = together(made.generate(started("a"), policy, seed=1))
@@ -202,6 +218,22 @@ def test_weights_that_cannot_be_loaded_fail_every_caller_and_the_next_call_works
     )
 
 
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers_are_an_error_that_names_the_version(
+    tmp_path: Path, temperature: float, bad: float
+) -> None:
+    made, good = generator(temperature=temperature), policy_at(tmp_path, 8)
+    state = {name: torch.full_like(t, bad) for name, t in load_model(SMALL).state_dict().items()}
+    diverged = WeightStore(str(tmp_path)).publish(state, 7, {})
+    broken = Latest(name="policy", version=7, value=diverged)
+    with pytest.raises(SamplingError, match=r"version 7 of the policy .* earlier checkpoint"):
+        together(*(made.generate(started(name, "up " * 60), broken, seed=1) for name in "ab"))
+    # Nothing of them is left in the keys and values, not even where the next prompts end before.
+    fresh = generator(temperature=temperature)
+    assert together(played(made, started("a"), good)) == together(played(fresh, started("a"), good))
+
+
 def test_a_stopped_pump_fails_its_callers(tmp_path: Path) -> None:
     made, policy = generator(max_new_tokens=100), policy_at(tmp_path, 0)
 
@@ -238,9 +270,10 @@ def test_the_system_text_heads_the_first_turn_only(tmp_path: Path) -> None:
     assert head[0] not in later
 
 
-def test_a_wrong_setting_is_named() -> None:
-    config = GeneratorConfig(temperature=1e-6, num_slots=0)
-    assert [problem.where for problem in config.problems()] == ["temperature", "num_slots"]
+def test_wrong_settings_are_refused_and_named_at_once() -> None:
+    with pytest.raises(ConfigError) as caught:
+        Generator(GeneratorConfig(temperature=1e-6, num_slots=0))
+    assert [problem.where for problem in caught.value.problems] == ["temperature", "num_slots"]
 
 
 def test_greedy_decoding_is_a_right_setting() -> None:

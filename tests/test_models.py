@@ -71,7 +71,11 @@ def test_a_context_longer_than_the_model_has_is_an_error(tmp_path: Path) -> None
         (ModelConfig(name="no/such/folder"), "name"),
         (ModelConfig(context_length=1), "context_length"),
         (ModelConfig(hidden_size=30), "hidden_size"),
-        (ModelConfig(num_heads=0), "hidden_size"),
+        (ModelConfig(hidden_size=0), "hidden_size"),
+        (ModelConfig(num_heads=0), "num_heads"),
+        (ModelConfig(num_layers=0), "num_layers"),
+        (ModelConfig(num_layers=-1), "num_layers"),
+        (ModelConfig(intermediate_size=0), "intermediate_size"),
     ],
 )
 def test_a_wrong_configuration_is_one_error_that_names_the_field(

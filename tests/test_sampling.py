@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlgraph.llm.sampling import draw, sampling_logprobs, uniform
+from rlgraph.llm.sampling import draw, sampling_logprobs, temperature_problems, uniform
 
 
 def test_logprobs_are_of_the_distribution_at_that_temperature() -> None:
@@ -53,3 +53,15 @@ def test_uniforms_depend_on_seed_and_index_alone() -> None:
 
 def test_any_integer_is_a_seed() -> None:
     assert uniform(-1, 0) == uniform(2**64 - 1, 0)
+
+
+@pytest.mark.parametrize("temperature", [-1.0, 1e-45, 0.0099, math.inf, -math.inf, math.nan])
+def test_a_temperature_that_gives_no_distribution_is_named(temperature: float) -> None:
+    (problem,) = temperature_problems(temperature)
+    assert problem.where == "temperature"
+    assert f"temperature={temperature} is neither 0 nor" in problem.what
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.01, 1.0, 100.0])
+def test_greedy_and_usual_temperatures_are_right(temperature: float) -> None:
+    assert list(temperature_problems(temperature)) == []

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 import torch
 
+from rlgraph.errors import ConfigError
 from rlgraph.llm.generator import Generator, GeneratorConfig
 from rlgraph.llm.models import ModelConfig, load_model
 from rlgraph.llm.sampling import sampling_logprobs
 from rlgraph.llm.token_logprobs import micro_batches
 from rlgraph.llm.trainer import Trainer, TrainerConfig, TrainingError
-from rlgraph.llm.weights import Weights, WeightsError, load_weights
+from rlgraph.llm.weights import Weights, WeightsError, load_weights, pack
 from rlgraph.ports import Latest
 from rlgraph.rl.records import Prompt, Sample, Trajectory
 from rlgraph.rl.samples import to_sample
@@ -265,6 +266,13 @@ def test_a_file_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
         made.load(str(tmp_path))
 
 
+def test_a_checkpoint_with_a_damaged_step_count_is_refused(tmp_path: Path) -> None:
+    damaged = pack({"w": torch.ones(1)}, {"num_steps": None})  # type: ignore[dict-item]
+    (tmp_path / "trainer.safetensors").write_bytes(damaged)
+    with pytest.raises(WeightsError, match="no trainer's state"):
+        trainer(tmp_path).load(str(tmp_path))
+
+
 def test_a_missing_checkpoint_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match="does not exist"):
         trainer(tmp_path).load(str(tmp_path / "nothing"))
@@ -311,6 +319,11 @@ def test_the_logprobs_of_the_generator_are_those_of_the_trainer(
         assert weights.metrics["kl_to_behavior"] < 1e-6
 
 
-def test_a_wrong_setting_is_named() -> None:
-    config = TrainerConfig(learning_rate=0.0, keep_weights=0)
-    assert [problem.where for problem in config.problems()] == ["learning_rate", "keep_weights"]
+def test_wrong_settings_are_refused_and_named_at_once() -> None:
+    with pytest.raises(ConfigError) as caught:
+        Trainer(TrainerConfig(learning_rate=0.0, keep_weights=0, temperature=-1.0))
+    assert [problem.where for problem in caught.value.problems] == [
+        "learning_rate",
+        "temperature",
+        "keep_weights",
+    ]

@@ -128,6 +128,32 @@ def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path) -> None:
         load_weights(weights)
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "{",
+        "null",
+        "[]",
+        "1",
+        '{"aliases": []}',
+        '{"aliases": {"b": "gone"}}',
+        '{"aliases": {"b": []}}',
+    ],
+)
+def test_a_damaged_entry_in_the_metadata_is_an_error_that_names_the_file(
+    tmp_path: Path, entry: str
+) -> None:
+    path = str(tmp_path / "damaged.safetensors")
+    save_file({"w": torch.ones(2)}, path, metadata={"rlgraph": entry})
+    with pytest.raises(WeightsError, match=re.escape(repr(path)) + " is damaged"):
+        load_weights(Weights(path=path, version=0))
+
+
+def test_a_directory_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(WeightsError, match=re.escape(repr(str(tmp_path))) + " is no readable"):
+        load_weights(Weights(path=str(tmp_path), version=0))
+
+
 def test_a_plain_safetensors_file_loads_too(tmp_path: Path) -> None:
     path = str(tmp_path / "plain.safetensors")
     save_file({"w": torch.ones(2)}, path)

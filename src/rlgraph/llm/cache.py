@@ -34,6 +34,11 @@ class SlotCache(Cache):
         self._positions = torch.zeros(0, 0, dtype=torch.long)
         self._length = 0
 
+    def clear(self) -> None:
+        """Set everything to zero. Needed after NaN alone: even what is masked would spread it."""
+        for cached in (*self._keys, *self._values):
+            cached.zero_()
+
     def aim(self, slots: Tensor, positions: Tensor, length: int) -> None:
         """Direct the next forward pass: row i works in ``slots[i]`` at ``positions[i]``.
 

@@ -11,6 +11,7 @@ from transformers import PreTrainedTokenizerFast
 
 from rlgraph.errors import RlgraphError
 from rlgraph.llm import tiny
+from rlgraph.llm.token_bound import TokenBound
 from rlgraph.rl.records import Trajectory
 
 
@@ -58,6 +59,7 @@ class Chat:
         self._tokenizer = tokenizer
         self._markup = _markup_of(tokenizer)
         self._system = system
+        self._bound = TokenBound(tokenizer)
         self.end_id: int = tokenizer.get_vocab()[self._markup.end]
 
     def prompt_ids(self, trajectory: Trajectory) -> tuple[int, ...]:
@@ -77,6 +79,16 @@ class Chat:
             *self._plain(trajectory.observation),
             *self._special(markup.user_close),
         )
+
+    def is_too_long(self, trajectory: Trajectory, num_tokens: int) -> bool:
+        """Say without tokenizing that `prompt_ids` gives more than so many tokens.
+
+        False where that is not sure. It spares a huge text the tokenizer, which takes seconds.
+        """
+        texts = [trajectory.observation]
+        if not trajectory.turns:
+            texts.append(trajectory.prompt.text)
+        return any(self._bound.fewest(_clean(text)) > num_tokens for text in texts)
 
     def reply_ids(self, text: str) -> tuple[int, ...]:
         """Return the tokens of a reply, its end token included."""
@@ -108,9 +120,7 @@ class Chat:
 
     def _plain(self, text: str) -> list[int]:
         # split: an environment that prints "<|im_end|>" must not be able to end its message.
-        # Lone surrogates are not text; tokenizers refuse them.
-        clean = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return self._encode(clean, split_special_tokens=True)
+        return self._encode(_clean(text), split_special_tokens=True)
 
     def _encode(self, text: str, *, split_special_tokens: bool) -> list[int]:
         encoded = self._tokenizer(
@@ -121,6 +131,11 @@ class Chat:
             verbose=False,
         )
         return list(encoded["input_ids"])
+
+
+def _clean(text: str) -> str:
+    """Replace lone surrogates: they are not text, and tokenizers refuse them."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _markup_of(tokenizer: PreTrainedTokenizerFast) -> Markup:

@@ -34,7 +34,7 @@ def load_checkpoint(
     """
     path = str(Path(directory) / FILE_NAME)
     tensors, metadata = unpack(path)
-    if "num_steps" not in metadata:
+    if type(metadata.get("num_steps")) is not int:
         raise WeightsError(f"{path!r} holds no trainer's state; give a directory of Trainer.save")
     copy_into(model, _below(MODEL, tensors), path)
     moments: dict[int, dict[str, Tensor]] = {}

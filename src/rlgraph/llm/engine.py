@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from rlgraph.errors import RlgraphError
 from rlgraph.llm.cache import SlotCache
 from rlgraph.llm.sampling import draw, sampling_logprobs, uniform
 
@@ -60,6 +61,10 @@ class EngineConfig:
     """Prompt tokens of one row that one step takes in."""
     temperature: float
     end_id: int
+
+
+class SamplingError(RlgraphError):
+    """The weights give no distribution to sample from."""
 
 
 class Engine:
@@ -128,7 +133,11 @@ class Engine:
 
     @torch.inference_mode()
     def step(self) -> list[Request]:
-        """Let waiting requests in, advance every active one, and return those that are done."""
+        """Let waiting requests in, advance every active one, and return those that are done.
+
+        Raises SamplingError when the weights give logits that are no numbers. The requests stay as
+        they were: give the model other weights, or cancel them.
+        """
         self._admit()
         columns = [_num_pending(request) for request in self._active]
         decoding = [r for r, n in zip(self._active, columns, strict=True) if n <= MIN_COLUMNS]
@@ -218,6 +227,14 @@ class Engine:
     def _sample(self, rows: Sequence[Request], sampling: Sequence[int], logits: Tensor) -> None:
         chosen = [rows[i] for i in sampling]
         logprobs = sampling_logprobs(logits[list(sampling)], self._config.temperature)
+        if logprobs.isnan().any():
+            self._cache.clear()
+            self.use_weights_of(self._version)
+            raise SamplingError(
+                f"version {self._version} of the policy gives logits that are NaN or infinite, so "
+                "no token can be sampled: its weights have diverged; to mend: go on from an "
+                "earlier checkpoint with a lower learning_rate or max_grad_norm"
+            )
         uniforms = torch.tensor(
             [uniform(request.seed, len(request.completion)) for request in chosen],
             dtype=torch.float64,

@@ -15,10 +15,11 @@ import torch
 from transformers import PreTrainedModel
 
 from rlgraph.config import at_least
-from rlgraph.errors import Problem, RlgraphError
+from rlgraph.errors import ConfigError, Problem, RlgraphError
 from rlgraph.llm.chat import Chat
 from rlgraph.llm.engine import Engine, EngineConfig, Request
 from rlgraph.llm.models import ModelConfig, load_model, load_tokenizer
+from rlgraph.llm.sampling import temperature_problems
 from rlgraph.llm.weights import Weights, load_into
 from rlgraph.ports import Latest
 from rlgraph.rl.records import Segment, Status, Trajectory, Turn
@@ -44,9 +45,7 @@ class GeneratorConfig:
 
     def problems(self) -> Iterator[Problem]:
         """Yield what is wrong; ``where`` is the name of the field."""
-        if self.temperature != 0.0:
-            # Logits divided by less than that overflow.
-            yield from at_least(self, "temperature", 0.01)
+        yield from temperature_problems(self.temperature)
         yield from at_least(self, "max_new_tokens", 1)
         yield from at_least(self, "num_slots", 1)
         yield from at_least(self, "chunk_tokens", 1)
@@ -61,6 +60,9 @@ class Generator:
     """A language model that replies. Cheap to make; `setup` loads it."""
 
     def __init__(self, config: GeneratorConfig) -> None:
+        """Raise ConfigError that lists what is wrong with the settings."""
+        if problems := list(config.problems()):
+            raise ConfigError("the generator configuration is wrong", problems)
         self._config = config
 
     def setup(self, device: str) -> None:
@@ -96,14 +98,18 @@ class Generator:
 
         The reply may come from newer weights than asked for, never from older ones. A trajectory
         that leaves no room for a reply comes back TRUNCATED, without a turn. At one version the
-        result depends on the trajectory and the seed alone.
+        result depends on the trajectory and the seed alone. Raises SamplingError when the weights
+        give no distribution, WeightsError when they cannot be loaded.
         """
-        prompt_ids = self._chat.prompt_ids(trajectory)
         context = [i for turn in trajectory.turns for i in (*turn.prompt_ids, *turn.completion_ids)]
-        room = self._config.model.context_length - len(context) - len(prompt_ids)
+        room = self._config.model.context_length - len(context)
+        # Asked first: the tokenizer would hold up every other call for as long as it takes.
+        if self._chat.is_too_long(trajectory, room):
+            return self._truncated(trajectory)
+        prompt_ids = self._chat.prompt_ids(trajectory)
+        room -= len(prompt_ids)
         if room < 1:
-            self.release(trajectory)
-            return replace(trajectory, status=Status.TRUNCATED)
+            return self._truncated(trajectory)
         request = Request(
             key=trajectory.id,
             prompt=(*context, *prompt_ids),
@@ -131,6 +137,10 @@ class Generator:
         Without it the least recently used go when slots run out.
         """
         self._engine.release(trajectory.id)
+
+    def _truncated(self, trajectory: Trajectory) -> Trajectory:
+        self.release(trajectory)
+        return replace(trajectory, status=Status.TRUNCATED)
 
     async def _served(self, request: Request) -> Request:
         self._engine.add(request)

@@ -18,6 +18,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from rlgraph.config import at_least
 from rlgraph.errors import ConfigError, Problem
 from rlgraph.llm import smollm2, tiny
 
@@ -41,13 +42,17 @@ class ModelConfig:
 
     def problems(self) -> Iterator[Problem]:
         """Yield what is wrong; ``where`` is the name of the field."""
-        if self.context_length < 2:
-            what = f"context_length must be >= 2, got {self.context_length!r}"
-            yield Problem(what=what, where="context_length", mend="use 256 or more")
+        yield from at_least(self, "context_length", 2)
         if self.name not in PRESETS and not Path(self.name).is_dir():
             what = f"no model {self.name!r}: it is neither one of {PRESETS} nor a directory"
             yield Problem(what=what, where="name", mend="give the path of a model on this disk")
-        if self.name == "tiny" and (not self.num_heads or self.hidden_size % (2 * self.num_heads)):
+        if self.name == "tiny":
+            yield from self._size_problems()
+
+    def _size_problems(self) -> Iterator[Problem]:
+        for name in ("hidden_size", "num_layers", "num_heads", "intermediate_size"):
+            yield from at_least(self, name, 1)
+        if self.num_heads >= 1 <= self.hidden_size and self.hidden_size % (2 * self.num_heads):
             what = f"hidden_size={self.hidden_size} is not a multiple of 2 x num_heads"
             mend = f"2 x num_heads = {2 * self.num_heads}; each head needs an even size"
             yield Problem(what=what, where="hidden_size", mend=mend)

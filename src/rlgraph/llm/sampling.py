@@ -6,10 +6,27 @@ Generator and trainer both use `sampling_logprobs`, so that their numbers can be
 from __future__ import annotations
 
 import hashlib
+import math
 import struct
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
+
+from rlgraph.errors import Problem
+
+COLDEST = 0.01
+"""The lowest temperature above 0: logits divided by much less would overflow."""
+
+
+def temperature_problems(temperature: float) -> Iterator[Problem]:
+    """Yield what is wrong with a temperature, a setting of that name: 0, or COLDEST and above."""
+    if temperature != 0.0 and not COLDEST <= temperature < math.inf:
+        yield Problem(
+            what=f"temperature={temperature} is neither 0 nor a finite number from {COLDEST} on",
+            where="temperature",
+            mend=f"give a number from {COLDEST} on; 1.0 is usual",
+        )
 
 
 def sampling_logprobs(logits: Tensor, temperature: float) -> Tensor:
@@ -23,6 +40,7 @@ def sampling_logprobs(logits: Tensor, temperature: float) -> Tensor:
 def draw(logprobs: Tensor, uniforms: Tensor, temperature: float) -> Tensor:
     """Draw [N] token ids from [N, V] logprobs by inverse CDF, one uniform of [0, 1) a row.
 
+    No logprob is NaN: there would be no token to draw.
     Temperature 0 takes the likeliest token. Each row depends on nothing but itself.
     """
     if temperature == 0.0:

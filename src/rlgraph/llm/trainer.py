@@ -15,9 +15,10 @@ from accelerate import Accelerator  # type: ignore[import-untyped]  # it ships n
 from torch import Tensor
 
 from rlgraph.config import above, at_least
-from rlgraph.errors import Problem, RlgraphError
+from rlgraph.errors import ConfigError, Problem, RlgraphError
 from rlgraph.llm.checkpoint import load_checkpoint, save_checkpoint
 from rlgraph.llm.models import ModelConfig, load_model
+from rlgraph.llm.sampling import temperature_problems
 from rlgraph.llm.token_logprobs import MicroBatch, TokenLogprobs, micro_batches
 from rlgraph.llm.weights import Weights, WeightStore
 from rlgraph.rl.aggregation import token_mean
@@ -61,6 +62,7 @@ class TrainerConfig:
         yield from above(self, "max_grad_norm", 0)
         yield from above(self, "clip_low", 0)
         yield from above(self, "clip_high", 0)
+        yield from temperature_problems(self.temperature)
         yield from at_least(self, "keep_weights", 1)
         yield from at_least(self, "max_micro_batch_tokens", 1)
         yield from at_least(self, "num_threads", 1)
@@ -70,6 +72,9 @@ class Trainer:
     """A language model that learns. Cheap to make; `setup` loads it."""
 
     def __init__(self, config: TrainerConfig) -> None:
+        """Raise ConfigError that lists what is wrong with the settings."""
+        if problems := list(config.problems()):
+            raise ConfigError("the trainer configuration is wrong", problems)
         self._config = config
         self._store = WeightStore(config.weights_dir, keep=config.keep_weights)
         self._num_steps = 0

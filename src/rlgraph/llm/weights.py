@@ -128,7 +128,7 @@ def unpack(path: str) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     """
     try:
         with safe_open(path, framework="pt") as file:
-            metadata = json.loads((file.metadata() or {}).get(HEADER, "{}"))
+            header = (file.metadata() or {}).get(HEADER, "{}")
             names = file.keys()
             tensors = {name: file.get_tensor(name) for name in names}
     except FileNotFoundError:
@@ -136,10 +136,16 @@ def unpack(path: str) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
             f"{path!r} does not exist; weights that are too old are deleted: "
             "raise keep_weights of the trainer when generators lag behind it"
         ) from None
-    except SafetensorError as error:
+    except (SafetensorError, OSError) as error:
         raise WeightsError(f"{path!r} is no readable safetensors file: {error}") from None
-    aliases = metadata.pop(ALIASES, {})
-    return tensors | {alias: tensors[name] for alias, name in aliases.items()}, metadata
+    try:
+        metadata = json.loads(header)
+        aliases = metadata.pop(ALIASES, {})
+        return tensors | {alias: tensors[name] for alias, name in aliases.items()}, metadata
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise WeightsError(
+            f"{path!r} is damaged: its entry {HEADER!r} is not what `pack` wrote: {header[:200]!r}"
+        ) from None
 
 
 def _without_aliases(
