@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 
 import pytest
@@ -158,16 +160,47 @@ def test_a_time_limit_of_the_stage_itself_is_a_timeout_with_its_own_words(
     assert result.failures[0].error == "TimeoutError: no answer from the server"
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_a_stage_that_asks_to_stop_everything_does(
-    executor: Executor, error: type[BaseException]
-) -> None:
-    def stop(job: Job) -> Job:
+def test_a_stage_that_raises_the_cancellation_of_a_future_has_failed(executor: Executor) -> None:
+    def give_up(job: Job) -> Job:
         if job.number == 3:
-            raise error
+            raise CancelledError("of its own accord")
         return job
 
-    with pytest.raises(error):
+    result = run(jobs_through(give_up), executor)
+    assert left(result) == {"consumed": 7, "failed": 1}
+    assert [(f.kind, f.error) for f in result.failures] == [
+        ("error", "CancelledError: of its own accord")
+    ]
+
+
+def test_a_stage_that_exits_has_failed_and_the_run_goes_on(executor: Executor) -> None:
+    def leave(job: Job) -> Job:
+        if job.number == 3:
+            sys.exit(0)
+        return job
+
+    result = run(jobs_through(leave), executor)
+    assert left(result) == {"consumed": 7, "failed": 1}
+    assert [(f.kind, f.error) for f in result.failures] == [("error", "SystemExit: 0")]
+
+
+def test_a_coroutine_that_exits_has_failed_and_the_run_goes_on(executor: Executor) -> None:
+    async def leave(job: Job) -> Job:
+        if job.number == 3:
+            sys.exit(0)
+        return job
+
+    result = run(jobs_through_async(leave), executor)
+    assert left(result) == {"consumed": 7, "failed": 1}
+
+
+def test_a_stage_that_asks_to_stop_everything_does(executor: Executor) -> None:
+    def stop(job: Job) -> Job:
+        if job.number == 3:
+            raise KeyboardInterrupt
+        return job
+
+    with pytest.raises(KeyboardInterrupt):
         run(jobs_through(stop), executor)
 
 

@@ -3,17 +3,17 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from types import SimpleNamespace
 
 import pytest
 
-from rlgraph import Graph, Profile
+from rlgraph import Graph, Profile, StageTimeoutError
 from rlgraph.executors.inline import InlineExecutor
 from rlgraph.running.loop import Result, run
-from rlgraph.running.stepping import SteppedLoop
-from rlgraph.scheduling import Outcome
+from rlgraph.running.stepping import SteppedLoop, step
+from rlgraph.scheduling import Outcome, Task
 from tests.playground import (
     BOUND_S,
     HANGING,
@@ -148,6 +148,97 @@ def test_inline_deadline_is_not_swallowed_by_a_stage_that_catches_every_exceptio
     result = run(jobs_through(stubborn, JOBS[:1], needs), InlineExecutor(), error_budget=1)
     assert left(result) == {"timeout": 1}
     assert "in stubborn" in result.failures[0].trace
+
+
+@pytest.mark.usefixtures("no_alarm")
+def test_a_deadline_may_be_later_than_any_alarm_can_be_set_for() -> None:
+    graph = jobs_through(lambda job: job, needs=Profile(deadline_s=1e300))
+    assert numbers(run(graph, InlineExecutor())) == list(range(8))
+
+
+class RingingFuture(Future[Outcome]):
+    """Its time is up at the moment at which the call has ended, but not the bookkeeping."""
+
+    def set_result(self, result: Outcome) -> None:
+        signal.raise_signal(signal.SIGALRM)
+        super().set_result(result)
+
+    def set_exception(self, exception: BaseException | None) -> None:
+        signal.raise_signal(signal.SIGALRM)
+        super().set_exception(exception)
+
+
+def only_task(stage: Callable[[Job], object]) -> Task:
+    (task,) = tasks_of(jobs_through(stage, JOBS[:1]), InlineExecutor())
+    return task
+
+
+@pytest.mark.usefixtures("no_alarm")
+def test_a_deadline_that_passes_while_the_result_is_put_down_changes_nothing() -> None:
+    future = RingingFuture()
+    step(only_task(lambda job: job), future, lambda: 0.0)
+    assert future.result().value == JOBS[0]
+
+
+@pytest.mark.usefixtures("no_alarm")
+def test_a_deadline_that_passes_while_an_error_is_put_down_changes_nothing() -> None:
+    def fail(job: Job) -> Job:
+        raise ValueError("broken")
+
+    future = RingingFuture()
+    step(only_task(fail), future, lambda: 0.0)
+    assert repr(future.exception()) == "ValueError('broken')"
+
+
+@pytest.mark.usefixtures("no_alarm")
+def test_a_deadline_that_passes_twice_interrupts_once() -> None:
+    def ring(job: Job) -> Job:
+        signal.raise_signal(signal.SIGALRM)
+        return job
+
+    future = RingingFuture()  # rings again while the timeout is put down
+    step(only_task(ring), future, lambda: 0.0)
+    assert isinstance(future.exception(), StageTimeoutError)
+
+
+@pytest.mark.usefixtures("no_alarm")
+@pytest.mark.parametrize("moment", [1, 2])
+def test_a_deadline_that_passes_as_a_clock_is_read_is_a_timeout(moment: int) -> None:
+    """The first reading is just before the stage is called, the second just after."""
+    readings: list[float] = []
+
+    def clock() -> float:
+        readings.append(0.0)
+        if len(readings) == moment:
+            signal.raise_signal(signal.SIGALRM)
+        return 0.0
+
+    future = Future[Outcome]()
+    step(only_task(lambda job: job), future, clock)
+    assert isinstance(future.exception(), StageTimeoutError)
+
+
+@pytest.mark.usefixtures("no_alarm")
+def test_a_deadline_that_passes_before_the_call_begins_is_a_timeout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real, calls = signal.setitimer, list[int]()
+
+    def ring_at_once(which: int, seconds: float, interval: float = 0.0) -> tuple[float, float]:
+        before = real(which, seconds, interval)
+        signal.raise_signal(signal.SIGALRM)
+        return before
+
+    def work(job: Job) -> Job:
+        calls.append(job.number)
+        return job
+
+    task, future = only_task(work), Future[Outcome]()
+    monkeypatch.setattr(signal, "setitimer", ring_at_once)  # as it is set, and as it is taken off
+    step(task, future, lambda: 0.0)
+    monkeypatch.undo()
+    assert isinstance(future.exception(), StageTimeoutError)
+    assert calls == []
 
 
 def test_a_deadline_counts_no_time_in_which_the_loop_did_not_move(

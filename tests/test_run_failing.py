@@ -87,6 +87,26 @@ def test_a_full_error_budget_lets_everything_fail() -> None:
     assert left(result) == {"failed": 100}
 
 
+def test_a_full_error_budget_lets_everything_fail_however_much_it_is() -> None:
+    def fail(item: int) -> int:
+        raise ValueError("always")
+
+    graph = collecting(fail, 300)
+    assert left(run(graph, InlineExecutor(), error_budget=1, in_flight=100)) == {"failed": 300}
+
+
+def test_trajectories_that_end_after_the_last_launch_push_earlier_ones_out_of_the_budget() -> None:
+    """A fifth fails all along, also while the last 100 leave and nothing replaces them."""
+
+    def fail_some(item: int) -> int:
+        if item % 5 == 0:
+            raise ValueError("some")
+        return item
+
+    result = run(collecting(fail_some, 300), InlineExecutor(), in_flight=100)
+    assert left(result) == {"consumed": 240, "failed": 60}
+
+
 def test_what_was_cancelled_at_the_end_does_not_dilute_the_failures() -> None:
     trainer = Trainer()
     g = Graph("diluted")

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,15 +30,17 @@ def resumed(cursor: int, *unfinished: int) -> Snapshot:
 
 
 def test_every_item_of_a_fresh_run_is_new() -> None:
-    assert list(items_of(source(letters), FRESH)) == [(None, letter) for letter in "abcdef"]
+    assert list(items_of(source(letters), FRESH)) == [
+        (None, letter, "default") for letter in "abcdef"
+    ]
 
 
 def test_a_resumed_run_gets_what_was_unfinished_by_its_number_and_then_what_is_new() -> None:
     assert list(items_of(source(letters), resumed(4, 1, 3))) == [
-        (1, "b"),
-        (3, "d"),
-        (None, "e"),
-        (None, "f"),
+        (1, "b", "default"),
+        (3, "d", "default"),
+        (None, "e", "default"),
+        (None, "f", "default"),
     ]
 
 
@@ -64,7 +68,7 @@ def test_a_source_is_opened_at_its_first_item() -> None:
 
     items = items_of(source(read), FRESH)
     assert opened == []
-    assert (next(items), opened) == ((None, 1), ["now"])
+    assert (next(items), opened) == ((None, 1, "default"), ["now"])
 
 
 def test_a_source_is_read_no_further_than_it_is_asked_for() -> None:
@@ -105,3 +109,34 @@ def test_a_source_that_returns_no_iterable_is_refused() -> None:
     node = source(lambda: None)  # type: ignore[arg-type, return-value]
     with pytest.raises(RunError, match="'tasks' returned NoneType, which is not iterable; to mend"):
         next(items_of(node, FRESH))
+
+
+def test_an_item_may_name_its_domain() -> None:
+    named = [SimpleNamespace(domain="maths"), SimpleNamespace(domain=7), SimpleNamespace()]
+    domains = [domain for _, _, domain in items_of(source(lambda: named), FRESH)]
+    assert domains == ["maths", "default", "default"]
+
+
+def test_an_item_whose_domain_cannot_be_read_is_refused() -> None:
+    class Task:
+        @property
+        def domain(self) -> str:
+            raise KeyError("unknown")
+
+    items = items_of(source(lambda: ["fine", Task()]), FRESH)
+    next(items)
+    message = "item 2 of source 'tasks', a Task, raised KeyError when its domain was read; to mend"
+    with pytest.raises(RunError, match=message) as raised:
+        next(items)
+    assert isinstance(raised.value.__cause__, KeyError)
+
+
+def test_a_source_that_exits_does_not_pass_for_one_that_ended_well() -> None:
+    def read() -> Iterator[int]:
+        yield 1
+        sys.exit(0)
+
+    items = items_of(source(read), FRESH)
+    next(items)
+    with pytest.raises(RunError, match="'tasks' called for an exit after 1 items; to mend: raise"):
+        next(items)

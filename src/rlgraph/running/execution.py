@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, InvalidStateError
+from contextlib import AbstractContextManager, nullcontext
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Protocol
 
@@ -19,6 +20,7 @@ from rlgraph.scheduling import Outcome, Task
 
 Clock = Callable[[], float]
 
+_UNLIMITED: AbstractContextManager[None] = nullcontext()
 _CLEAN_UP_S = 0.5
 """How long cancelled coroutines may take to clean up when their loop is closed."""
 
@@ -61,14 +63,21 @@ class Interrupted(BaseException):
     """Raised inside a call whose time is up. No ``except Exception`` of a stage stops it."""
 
 
-def carry_out(task: Task, future: Future[Outcome], clock: Clock) -> bool:
+def carry_out(
+    task: Task,
+    future: Future[Outcome],
+    clock: Clock,
+    limit: AbstractContextManager[None] = _UNLIMITED,
+) -> bool:
     """Make the call of a task; the future gets its outcome, or whatever it raised.
 
-    Returns False where the call had been given up meanwhile.
+    ``limit`` is entered for as long as the stage's own code runs, and may raise ``Interrupted``
+    in it. Returns False where the call had been given up meanwhile.
     """
     try:
-        start_s = clock()
-        outcome = _outcome(task, task.call(*task.args, **task.kwargs), start_s, clock)
+        with limit:
+            start_s = clock()
+            outcome = _outcome(task, task.call(*task.args, **task.kwargs), start_s, clock)
     except Interrupted as error:
         return settle(future, overdue(task).with_traceback(error.__traceback__))
     except BaseException as error:  # noqa: BLE001 - a stage may raise anything; the run loop sorts it

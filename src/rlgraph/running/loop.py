@@ -12,9 +12,8 @@ from typing import Any
 
 from rlgraph.errors import StageError, StallError, StarvedError
 from rlgraph.graph import Graph
-from rlgraph.profile import DEFAULT_DOMAIN
 from rlgraph.running.execution import Executor
-from rlgraph.running.failures import ErrorBudget, failure_of
+from rlgraph.running.failures import ErrorBudget, failure_of, kind_of
 from rlgraph.running.sources import items_of
 from rlgraph.scheduling import (
     Exit,
@@ -26,7 +25,7 @@ from rlgraph.scheduling import (
     Snapshot,
     Task,
 )
-from rlgraph.scheduling.records import Event
+from rlgraph.scheduling.records import Event, FailureKind
 
 OnTask = Callable[[Task, Outcome | Failure], None]
 OnEvent = Callable[[Event, Scheduler], None]
@@ -192,14 +191,8 @@ class _Loop:
         if pulled is None:
             self.state.exhausted(index)
             return
-        number, value = pulled
-        domain = getattr(value, "domain", DEFAULT_DOMAIN)
-        self.state.feed(
-            index,
-            value,
-            domain=domain if isinstance(domain, str) else DEFAULT_DOMAIN,
-            index=number,
-        )
+        number, value, domain = pulled
+        self.state.feed(index, value, domain=domain, index=number)
 
     def _submit(self) -> None:
         state, now_s = self.state, self.executor.now()
@@ -211,9 +204,11 @@ class _Loop:
             self.futures[task].cancel()
 
     def _take(self, future: Future[Outcome]) -> None:
-        error = CancelledError("cancelled") if future.cancelled() else future.exception()
-        if error is not None:
-            self._take_failure(future, error)
+        if future.cancelled():
+            self._take_failure(future, CancelledError("cancelled"), "cancelled")
+            return
+        if (error := future.exception()) is not None:
+            self._take_failure(future, error, kind_of(error))
             return
         task, _ = self.running.pop(future)
         del self.futures[task]
@@ -222,13 +217,16 @@ class _Loop:
             watch.on_task(task, outcome)
         self.state.done(task, outcome)
 
-    def _take_failure(self, future: Future[Outcome], error: BaseException) -> None:
-        if isinstance(error, KeyboardInterrupt | SystemExit):
+    def _take_failure(
+        self, future: Future[Outcome], error: BaseException, kind: FailureKind
+    ) -> None:
+        # Not SystemExit: a stage that exits would end a training half-way, with status 0.
+        if isinstance(error, KeyboardInterrupt):
             raise error
         task, submitted_s = self.running.pop(future)
         del self.futures[task]
-        failure = failure_of(task, error, start_s=submitted_s, end_s=self.executor.now())
-        if failure.kind != "cancelled":
+        failure = failure_of(task, error, kind, start_s=submitted_s, end_s=self.executor.now())
+        if kind != "cancelled":
             self.failures.append(failure)
             self.budget.raised(error)
         for watch in self.watches:
@@ -240,17 +238,18 @@ class _Loop:
     def _abandon(self) -> None:
         """Wait no longer for calls that cannot be stopped; what they hold is released."""
         for future in list(self.running):
-            self._take_failure(future, CancelledError("still running when the run had ended"))
+            error = CancelledError("still running when the run had ended")
+            self._take_failure(future, error, "cancelled")
 
     def _tell(self) -> None:
         for event in self.state.events():
             if isinstance(event, Output):
                 self.outputs[event.name].append(event)
             elif isinstance(event, Exited):
-                self.budget.left(event, self.state.launched)
+                self.budget.left(event)
             for watch in self.watches:
                 watch.on_event(event, self.state)
-        self.budget.check(self.state.launched)
+        self.budget.check()
 
     def _judge(self) -> None:
         """Hold a run that ended by itself to what was asked of it, however short it was."""

@@ -10,14 +10,16 @@ from typing import Any
 
 from rlgraph.errors import RunError
 from rlgraph.graph.node import Node
+from rlgraph.profile import DEFAULT_DOMAIN
 from rlgraph.scheduling import Snapshot
 
 
-def items_of(node: Node, resume: Snapshot) -> Iterator[tuple[int | None, Any]]:
-    """Yield what is still to be done, with its number where an earlier run has begun it.
+def items_of(node: Node, resume: Snapshot) -> Iterator[tuple[int | None, Any, str]]:
+    """Yield what is still to be done: its number where an earlier run has begun it, item, domain.
 
     The source is opened at the first item. Raises what it raises, with a note that says where;
-    RunError where it cannot be read, gives nothing, or gives less than the earlier run read.
+    RunError where it cannot be read, gives nothing, gives less than the earlier run read, or
+    wants to exit: that must not pass for the end of the run.
     """
     cursor = resume.cursors.get(node.name, 0)
     unfinished = frozenset(resume.unfinished.get(node.name, ()))
@@ -26,9 +28,14 @@ def items_of(node: Node, resume: Snapshot) -> Iterator[tuple[int | None, Any]]:
         for value in _opened(node):
             number += 1
             if number > cursor:
-                yield None, value
+                yield None, value, _domain(node, number, value)
             elif number - 1 in unfinished:
-                yield number - 1, value
+                yield number - 1, value, _domain(node, number, value)
+    except SystemExit as error:
+        raise RunError(
+            f"source {node.name!r} called for an exit after {number} items; to mend: raise what "
+            "is wrong, or return where it ends"
+        ) from error
     except Exception as error:
         error.add_note(f"while source {node.name!r} was read, after {number} items")
         raise
@@ -39,6 +46,18 @@ def items_of(node: Node, resume: Snapshot) -> Iterator[tuple[int | None, Any]]:
             f"source {node.name!r} gave {number} items, but the run that is resumed had read "
             f"{cursor}; to mend: let it give the same items in the same order"
         )
+
+
+def _domain(node: Node, number: int, value: Any) -> str:
+    try:
+        domain = getattr(value, "domain", DEFAULT_DOMAIN)
+    except Exception as error:
+        raise RunError(
+            f"item {number} of source {node.name!r}, a {type(value).__name__}, raised "
+            f"{type(error).__name__} when its domain was read; to mend: return its name there, or "
+            "call the attribute something else"
+        ) from error
+    return domain if isinstance(domain, str) else DEFAULT_DOMAIN
 
 
 def _opened(node: Node) -> Iterable[Any]:

@@ -10,8 +10,9 @@ import contextlib
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from types import FrameType
 
 from rlgraph.running.execution import (
@@ -25,14 +26,17 @@ from rlgraph.running.execution import (
 )
 from rlgraph.scheduling import Outcome, Task
 
+_LONGEST_S = 1e8
+"""An alarm set for later than this is refused by some systems."""
+
 
 def step(task: Task, future: Future[Outcome], clock: Clock) -> None:
     """Make a plain call now.
 
     A deadline interrupts it only on the main thread of a Unix system (by SIGALRM).
     """
-    with _alarm(task.deadline_s, future.done):
-        carry_out(task, future, clock)
+    with _alarm(task.deadline_s) as limit:
+        carry_out(task, future, clock, limit)
 
 
 class SteppedLoop:
@@ -93,27 +97,54 @@ class _StandingLoop(asyncio.SelectorEventLoop):
             self._stands_since = time.monotonic()
 
 
+class _Limit:
+    """Raises ``Interrupted`` once the time is up: while it is entered, and nowhere else.
+
+    A signal comes between any two instructions. Raised a moment before the call or after it, it
+    would be caught by nobody, and end the run.
+    """
+
+    def __init__(self) -> None:
+        self._entered = False
+        self._rung = False
+
+    def ring(self, signum: int, frame: FrameType | None) -> None:  # noqa: ARG002 - signature
+        """Handle the signal."""
+        self._rung = True
+        self._interrupt()
+
+    def __enter__(self) -> None:
+        self._entered = True
+        if self._rung:
+            self._interrupt()
+
+    def __exit__(self, *_: object) -> None:
+        self._entered = False
+
+    def _interrupt(self) -> None:
+        if self._entered:
+            self._entered = False  # once: what cleans up after it is left alone
+            raise Interrupted
+
+
 @contextlib.contextmanager
-def _alarm(seconds: float, done: Callable[[], bool]) -> Iterator[None]:
-    """Raise ``Interrupted`` in this thread once the time is up, unless it is done by then."""
+def _alarm(seconds: float) -> Iterator[AbstractContextManager[None]]:
+    """Give a limit that rings when the time is up, or none where no alarm can be set."""
     here = threading.current_thread() is threading.main_thread()
     if not (here and hasattr(signal, "setitimer")):
-        yield
+        yield nullcontext()
         return
     left, interval = signal.getitimer(signal.ITIMER_REAL)
     if 0 < left <= seconds:  # another's alarm rings first, and would be lost
-        yield
+        yield nullcontext()
         return
 
-    def interrupt(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001 - signature
-        if not done():
-            raise Interrupted
-
-    before = signal.signal(signal.SIGALRM, interrupt)
+    limit = _Limit()
+    before = signal.signal(signal.SIGALRM, limit.ring)
     began = time.monotonic()
-    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
-        yield
+        signal.setitimer(signal.ITIMER_REAL, min(seconds, _LONGEST_S))
+        yield limit
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
