@@ -290,6 +290,83 @@ def test_a_run_that_did_not_begin_leaves_no_directory(
     assert list(Path("runs").iterdir()) == []
 
 
+def test_a_named_run_that_did_not_begin_is_refused_as_any(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("wrong.py").write_text(GRAPH.replace("publish_to(policy)", "batch(2)"))
+    assert main(["run", "wrong.py", "--name", "a"]) == 1
+    sys.modules.pop("wrong")
+    assert "rlgraph: graph 'mine' has " in capsys.readouterr().err
+    Path("file").touch()
+    assert main(["run", "mine.py", "--name", "a", "--out", "file/runs"]) == 1
+    assert "cannot be written: Not a directory" in capsys.readouterr().err
+
+
+def test_a_name_that_is_too_long_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    for more in ([], ["--resume"]):
+        assert main(["run", "mine.py", "--name", "a" * 300, *more]) == 1
+        assert "cannot be written: File name too long" in capsys.readouterr().err
+
+
+def test_a_named_run_that_broke_before_its_first_checkpoint_can_be_begun_again() -> None:
+    Path("runs/a").mkdir(parents=True)
+    RunDirectory(path=Path("runs/a")).begin({}, {})
+    assert main(["run", "mine.py", "--name", "a", "--resume"]) == 1
+    assert main(["run", "mine.py", "--name", "a"]) == 0
+
+
+def test_a_run_goes_on_to_its_end_when_nobody_reads_what_it_prints() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    for command in ("run", "show"):
+        ended = subprocess.run(
+            [sys.executable, "-m", "rlgraph", command, "mine.py"],
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+            check=False,
+        )
+        assert (ended.returncode, ended.stderr) == (0, b"")
+    os.close(writer)
+    assert json.loads(Path("runs/mine/summary.json").read_text())["versions"] == 3
+
+
+def test_an_interrupt_while_the_graph_file_is_imported_stops(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("mine.py").write_text("import signal; signal.raise_signal(signal.SIGTERM)")
+    assert main(["run", "mine.py"]) == 130
+    assert capsys.readouterr().err == "rlgraph: stopped\n"
+
+
+def test_what_an_exception_says_neither_floods_nor_steers_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    loud = 'raise ValueError("\\x1b[2J\\x00" + "x" * 1_000_000)'
+    Path("mine.py").write_text(GRAPH.replace('raise ValueError(f"no {number}")', loud))
+    assert main(["run", "mine.py", "fail_from=5", "--executor", "inline"]) == 1
+    errors = capsys.readouterr().err
+    assert "\ufffd[2J\ufffdxxx" in errors
+    assert "\x1b" not in errors
+    assert "\x00" not in errors
+    assert len(errors) < 50_000
+    assert errors.endswith("--executor inline --resume\n")
+
+
+def test_a_metric_named_like_a_fixed_field_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("mine.py").write_text(
+        f"""{GRAPH}
+from tests.school import Lesson
+
+class Learner(Learner):
+    def step(self, batch) -> Lesson:
+        return Lesson(0.0, {{"version": 1.0}})
+"""
+    )
+    assert main(["run", "mine.py"]) == 1
+    assert "rlgraph: metrics named ['version'] of version 1 clash" in capsys.readouterr().err
+
+
 def test_a_place_that_cannot_be_written_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     Path("file").touch()
     assert main(["run", "mine.py", "--out", "file/runs"]) == 1

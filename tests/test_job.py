@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,7 @@ def test_a_plain_job_does_nothing_before_and_after() -> None:
     [
         (Lesson(1.0, {"loss": 2}), {"loss": 2.0}),
         (Odd({"name": "x", "loss": 0.5, "done": True}), {"loss": 0.5, "done": 1.0}),
+        (Odd({"big": 10**400, "low": -(10**400)}), {"big": math.inf, "low": -math.inf}),
         (Odd(7), {}),
         (3.0, {}),
     ],

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rlgraph.jsonl import JsonLinesError
-from rlgraph.metrics import append_metrics, read_metrics, rewind_metrics
+from rlgraph.metrics import MetricError, append_metrics, read_metrics, rewind_metrics
 
 
 def written(path: Path, versions: range) -> Path:
@@ -40,8 +40,13 @@ def test_what_json_lacks_is_written_as_null_and_read_as_nan(tmp_path: Path, valu
 
 @pytest.mark.parametrize("name", ["version", "seconds"])
 def test_a_metric_named_like_a_fixed_field_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match=f"{name}.*rename"):
+    with pytest.raises(MetricError, match=f"{name}.* of version 1 .*to mend: rename"):
         append_metrics(tmp_path / "m.jsonl", version=1, seconds=0.0, values={name: 1.0})
+
+
+def test_a_number_too_large_for_a_float_is_written_as_null(tmp_path: Path) -> None:
+    append_metrics(tmp_path / "m.jsonl", version=1, seconds=0.0, values={"loss": 10**400})
+    assert math.isnan(read_metrics(tmp_path / "m.jsonl")[0]["loss"])
 
 
 def test_rewinding_drops_later_versions_and_a_torn_line(tmp_path: Path) -> None:

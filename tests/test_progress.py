@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
+import sys
 
 import pytest
 from rich.console import Console
@@ -97,3 +100,28 @@ def test_the_table_keeps_the_newest_versions() -> None:
             progress.version(version, {"reward": 0.25})
     last = shown(terminal).rpartition("┏")[2]
     assert [n for n in range(1, 31) if f" {n} │       0 │" in last] == list(range(19, 31))
+
+
+@pytest.mark.usefixtures("clock")
+def test_the_name_of_a_metric_is_no_markup() -> None:
+    terminal = console(terminal=True)
+    with Progress(None, terminal) as progress:
+        progress.version(1, {"[/easy]": 0.25, "[red]hard": 0.5})
+    assert "[/easy]" in shown(terminal)
+    assert "[red]hard" in shown(terminal)
+
+
+def test_a_run_goes_on_when_nobody_reads_it_any_more() -> None:
+    code = (
+        "import sys; from rlgraph.session.progress import Progress\n"
+        "with Progress(None) as progress:\n"
+        "    for number in range(3): progress.version(number, {})\n"
+        "print('to whom?', flush=True); sys.exit(7)"
+    )
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run(
+        [sys.executable, "-c", code], stdout=writer, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writer)
+    assert (ended.returncode, ended.stderr) == (7, b"")

@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,7 +78,7 @@ def test_only_the_newest_checkpoint_stays(tmp_path: Path) -> None:
     directory = RunDirectory(path=tmp_path)
     for version in (9, 10, 11):
         directory.write_checkpoint(snapshot(version), save)
-    assert names(directory) == ["00000011"]
+    assert names(directory) == ["00000002"]
 
 
 def test_an_unfinished_checkpoint_does_not_count(tmp_path: Path) -> None:
@@ -91,16 +92,47 @@ def test_an_unfinished_checkpoint_does_not_count(tmp_path: Path) -> None:
         directory.write_checkpoint(snapshot(2), die)
     assert directory.read_checkpoint()[0] == snapshot(1)
     directory.write_checkpoint(snapshot(2), save)
-    assert names(directory) == ["00000002"]
+    assert names(directory) == ["00000001"]
 
 
 def test_half_a_deleted_checkpoint_does_not_count(tmp_path: Path) -> None:
     directory = RunDirectory(path=tmp_path)
+    (directory.checkpoints / "00000000").mkdir(parents=True)
     directory.write_checkpoint(snapshot(1), save)
-    (directory.checkpoints / "00000000").mkdir()
+    (directory.checkpoints / "00000000" / "state").mkdir(parents=True)
     assert directory.read_checkpoint()[0] == snapshot(1)
     directory.write_checkpoint(snapshot(2), save)
     assert names(directory) == ["00000002"]
+
+
+def test_a_copy_that_the_user_made_is_left_alone(tmp_path: Path) -> None:
+    directory = RunDirectory(path=tmp_path)
+    directory.write_checkpoint(snapshot(1), save)
+    (directory.checkpoints / "00000000").rename(directory.checkpoints / "00000000.mine")
+    assert not directory.resumable
+    directory.write_checkpoint(snapshot(2), save)
+    assert names(directory) == ["00000000", "00000000.mine"]
+
+
+def test_a_whole_checkpoint_is_there_right_up_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class KilledError(Exception):
+        pass
+
+    def kill(path: Path, target: Path) -> Path:
+        raise KilledError
+
+    directory = RunDirectory(path=tmp_path)
+    directory.write_checkpoint(snapshot(4), save)
+    again = replace(snapshot(4), launched=8)  # of another feedback
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", kill)
+        with pytest.raises(KilledError):
+            directory.write_checkpoint(again, save)
+    assert directory.read_checkpoint()[0] == snapshot(4)
+    directory.write_checkpoint(again, save)
+    assert directory.read_checkpoint()[0] == again
 
 
 def test_without_a_checkpoint_nothing_is_resumed(tmp_path: Path) -> None:
@@ -116,7 +148,7 @@ def test_a_checkpoint_of_another_version_is_refused(
 ) -> None:
     directory = RunDirectory(path=tmp_path)
     directory.write_checkpoint(snapshot(1), save)
-    (directory.checkpoints / "00000001" / "snapshot.json").write_text(json.dumps(stored))
+    (directory.checkpoints / "00000000" / "snapshot.json").write_text(json.dumps(stored))
     with pytest.raises(RunRefusedError, match="is of another version of rlgraph"):
         directory.read_checkpoint()
 
@@ -170,10 +202,12 @@ def test_no_fresh_directory_is_made_where_none_can_be(tmp_path: Path) -> None:
         fresh_directory(tmp_path / "link", "a")
 
 
-def test_a_name_is_free_until_a_run_began_there(tmp_path: Path) -> None:
+def test_a_name_is_free_until_a_run_came_to_a_checkpoint_there(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     assert named_directory(tmp_path, "a").path == tmp_path / "a"
-    begun(tmp_path / "b")
+    directory = begun(tmp_path / "b")
+    assert named_directory(tmp_path, "b") == directory
+    directory.write_checkpoint(snapshot(0), save)
     with pytest.raises(RunRefusedError, match="run 'b' exists already"):
         named_directory(tmp_path, "b")
 

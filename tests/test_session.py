@@ -298,8 +298,65 @@ def test_odd_text_in_a_failure_survives_record_and_report(tmp_path: Path) -> Non
         go(tmp_path, job=School(Config(), fail))
     directory = RunDirectory(path=tmp_path)
     assert read_lines(directory.failures)[0]["error"] == f"ValueError: {odd}"
-    assert odd in stored(directory)["error"]
+    assert odd[:1000] in stored(directory)["error"]
     assert "\U0001f600" in directory.report.read_text(encoding="utf-8")
+
+
+def test_the_summary_is_not_flooded_by_what_an_exception_says(tmp_path: Path) -> None:
+    class Loud(School):
+        def prepare(self, executor: Executor) -> Mapping[str, float]:
+            try:
+                raise KeyError("x" * 1_000_000)
+            except KeyError as error:
+                raise ValueError("y" * 1_000_000) from error
+
+    with pytest.raises(ValueError, match="yyy"):
+        go(tmp_path, job=Loud(Config()))
+    error = stored(RunDirectory(path=tmp_path))["error"]
+    assert "… (1,000,000 characters)\n\ncaused by KeyError: 'xxx" in error
+    assert len(error) < 20_000
+
+
+def test_causes_that_go_in_a_circle_are_told_once(tmp_path: Path) -> None:
+    class Round(School):
+        def prepare(self, executor: Executor) -> Mapping[str, float]:
+            first, second = ValueError("first"), ValueError("second")
+            second.__cause__ = first
+            raise first from second
+
+    with pytest.raises(ValueError, match="first"):
+        go(tmp_path, job=Round(Config()))
+    error = stored(RunDirectory(path=tmp_path))["error"]
+    assert error == "ValueError: first\n\ncaused by ValueError: second"
+
+
+def test_an_exception_that_cannot_say_what_it_is_is_recorded(tmp_path: Path) -> None:
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("mute")
+
+    class Mute(School):
+        def prepare(self, executor: Executor) -> Mapping[str, float]:
+            raise MuteError
+
+    with pytest.raises(MuteError):
+        go(tmp_path, job=Mute(Config()))
+    directory = RunDirectory(path=tmp_path)
+    assert stored(directory)["error"] == "MuteError: <exception str() failed>"
+    assert directory.report.exists()
+
+
+def test_a_run_that_came_to_a_checkpoint_is_not_begun_again(tmp_path: Path) -> None:
+    go(tmp_path)
+    with pytest.raises(RunRefusedError, match="exists already"):
+        go(tmp_path)
+
+
+def test_a_run_killed_before_its_first_checkpoint_is_begun_again(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        go(tmp_path, show=Told(lambda line: line == "preparing"))
+    assert go(tmp_path)[0]["versions"] == 3
+    assert "error" not in stored(RunDirectory(path=tmp_path))
 
 
 def test_a_measurement_that_is_no_number_is_null_in_the_summary(tmp_path: Path) -> None:
@@ -343,6 +400,18 @@ def test_a_stop_amid_a_checkpoint_leaves_the_one_before(tmp_path: Path) -> None:
     resumed, _, _ = go(tmp_path, resume=True)
     whole, _, _ = go(tmp_path / "whole")
     assert resumed["success_after"] == whole["success_after"]
+
+
+def test_a_record_that_cannot_be_made_hides_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*details: object, **more: object) -> None:
+        raise ZeroDivisionError("in the report")
+
+    monkeypatch.setattr("rlgraph.session.write_report", fail)
+    with pytest.raises(StageError) as caught:
+        go(tmp_path, job=School(Config(), broken_from(0)))
+    assert caught.value.__notes__[-1] == "summary and report are missing: in the report"
 
 
 def test_a_record_that_cannot_be_written_hides_no_error(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlgraph.text import printable, shorten
+from rlgraph.text import printable, said_by, shorten
 
 
 @pytest.mark.parametrize("text", ["plain", "tab\tand\nline", "שלום עולם", "🧑‍🚀", "é", ""])
@@ -20,6 +20,14 @@ def test_what_cannot_be_shown_becomes_one_replacement_character(odd: str) -> Non
 def test_printable_text_can_always_be_encoded() -> None:
     every = "".join(map(chr, range(0x11000)))
     assert printable(every).encode("utf-8").decode("utf-8") == printable(every)
+
+
+def test_an_exception_that_raises_when_asked_still_says_something() -> None:
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("mute")
+
+    assert said_by(MuteError()) == "<exception str() failed>"
 
 
 def test_short_text_is_not_cut() -> None:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import shlex
 import signal
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, NoReturn
@@ -28,7 +30,7 @@ from rlgraph.session.rundir import (
     named_directory,
     newest_directory,
 )
-from rlgraph.text import printable
+from rlgraph.text import printable, said_by, shorten
 
 EXECUTORS = {
     "thread": "rlgraph.executors.thread:ThreadExecutor",
@@ -36,6 +38,8 @@ EXECUTORS = {
     "simulated": "rlgraph.executors.simulated:SimulatedExecutor",
 }
 _INTERRUPTED = 130
+_SHOWN = 20_000
+"""Characters of an error that are printed at most."""
 
 
 class CommandError(RlgraphError):
@@ -50,8 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.command(options)
     except RlgraphError as error:
         if error.__cause__ is not None:
-            traceback.print_exception(of_the_user(error.__cause__))
-        _complain(str(error), error)
+            trace = traceback.format_exception(of_the_user(error.__cause__))
+            _print_error(shorten("".join(trace), _SHOWN))
+        _complain(said_by(error), error)
         return 1
     except KeyboardInterrupt as error:
         _complain("stopped", error)
@@ -149,9 +154,10 @@ def _settled(options: argparse.Namespace, module: ModuleType) -> tuple[RunDirect
 def _note_what_is_left(
     options: argparse.Namespace, directory: RunDirectory, error: BaseException
 ) -> None:
-    if not any(directory.path.iterdir()):
-        directory.path.rmdir()  # nothing was begun: leave no trace
-    elif directory.summary.exists() and not isinstance(error, RunRefusedError):
+    with suppress(OSError):
+        directory.path.rmdir()  # where it is empty, nothing was begun: leave no trace
+    # os.path, for it raises nothing: what was raised already must be told.
+    if os.path.exists(directory.summary) and not isinstance(error, RunRefusedError):
         error.add_note(f"report: {directory.report}")
         if directory.resumable:
             again = ["rlgraph", "run", options.graph, "--out", str(options.out)]
@@ -175,12 +181,19 @@ def _told(summary: Mapping[str, Any]) -> str:
 
 
 def _say(text: str) -> None:
-    print(printable(text), flush=True)
+    try:
+        print(printable(text), flush=True)
+    except BrokenPipeError:
+        # Nobody reads it any more, as in ``| head -2``; a run goes on. See ``progress.Screen``.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(text: str, error: BaseException) -> None:
-    lines = [text, *getattr(error, "__notes__", ())]
-    print("rlgraph:", printable("\n".join(lines)), file=sys.stderr)
+    _print_error("\n".join([f"rlgraph: {shorten(text, _SHOWN)}", *getattr(error, "__notes__", ())]))
+
+
+def _print_error(text: str) -> None:
+    print(printable(text).rstrip("\n"), file=sys.stderr)
 
 
 def _show(options: argparse.Namespace) -> None:
@@ -191,17 +204,17 @@ def _show(options: argparse.Namespace) -> None:
 
     module = load_graph_file(options.graph)
     if options.settings:
-        print(override_help(module.Config), end="")
+        _say(override_help(module.Config).removesuffix("\n"))
         return
     config = load_config(module.Config, files=options.config, overrides=options.overrides)
     graph = module.build(config)
     graph.check()
     if options.mermaid:
-        print(draw.mermaid(graph))
+        _say(draw.mermaid(graph))
     elif options.json:
-        print(json.dumps(graph.describe(), indent=2))
+        _say(json.dumps(graph.describe(), indent=2))
     else:
-        print(draw.table(graph))
+        _say(draw.table(graph))
     if options.svg:
         try:
             options.svg.write_text(svg(graph), encoding="utf-8")

@@ -10,9 +10,22 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
+from rlgraph.errors import RlgraphError
 from rlgraph.jsonl import read_lines, replace_lines, to_line
 
 _RESERVED = frozenset({"version", "seconds"})
+
+
+class MetricError(RlgraphError):
+    """A metric cannot be recorded."""
+
+
+def as_float(number: float) -> float:
+    """Return any real number as a float; one too large for that, as an integer may be, as inf."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def append_metrics(
@@ -21,13 +34,16 @@ def append_metrics(
     """Add one line. Seconds are wall time since the run began.
 
     NaN and the infinities, which JSON lacks, are written as null and read back as NaN.
-    Raises ValueError when a value is named like one of the two fixed fields.
+    Raises ``MetricError`` when a value is named like one of the two fixed fields.
     """
     if clash := _RESERVED & values.keys():
-        raise ValueError(f"metrics named {sorted(clash)!r} clash with fixed fields; rename them")
+        raise MetricError(
+            f"metrics named {sorted(clash)!r} of version {version} clash with fields that every "
+            f"line of {path.name!r} has; to mend: rename them in the metrics that are published"
+        )
     row: dict[str, float | None] = {"version": version, "seconds": seconds}
     for name, value in values.items():
-        number = float(value)
+        number = as_float(value)
         row[name] = number if math.isfinite(number) else None
     with path.open("a", encoding="utf-8", newline="\n") as file:
         file.write(to_line(row))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import traceback
 
 # C0 and C1 controls but tab and newline, lone surrogates, and the two non-characters: what an
 # XML or HTML parser, a terminal or a trace viewer refuses or acts upon.
@@ -28,3 +29,12 @@ def shorten(text: str, limit: int) -> str:
     'abc… (8 characters)'
     """
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text):,} characters)"
+
+
+def said_by(error: BaseException) -> str:
+    """Return ``str(error)``, or that there is none: a careless exception class raises there.
+
+    >>> said_by(ValueError("too long"))
+    'too long'
+    """
+    return str(traceback.TracebackException(type(error), error, None, compact=True))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,15 @@ from rlgraph.running.loop import Result, run
 from rlgraph.scheduling import Snapshot
 from rlgraph.session.job import Job
 from rlgraph.session.recorder import Recorder, Show
-from rlgraph.session.rundir import RunDirectory, RunDirectoryError, read_json
+from rlgraph.session.rundir import RunDirectory, read_json
+from rlgraph.text import said_by, shorten
 from rlgraph.trace import read_trace
 
 NEEDED_BYTES = 200_000_000
 """Free disk space without which a run does not start."""
+
+_SAID = 5_000
+"""Characters that the summary keeps of what one exception says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +66,8 @@ def run_job(
             directory.refuse_other(config, description)
             directory.refuse_finished(options.versions)
             snapshot, state = directory.read_checkpoint()
+        else:
+            directory.refuse_begun()
         directory.begin(config, description)
         recorder = Recorder(job, directory, show, executor, snapshot)
         summary: dict[str, Any] = {}
@@ -71,8 +77,8 @@ def run_job(
             summary |= {"error": _root_cause(error), "outcomes": dict(recorder.exits)}
             try:
                 _record(job, config, recorder, summary)
-            except RunDirectoryError as unwritten:
-                error.add_note(f"summary and report are missing: {unwritten}")
+            except Exception as unwritten:  # noqa: BLE001 - must not hide what ended the run
+                error.add_note(f"summary and report are missing: {said_by(unwritten)}")
             raise
         _record(job, config, recorder, summary)
     return summary
@@ -145,15 +151,23 @@ def _root_cause(error: BaseException) -> str:
     """Say what broke, the first cause last and with its place."""
     if isinstance(error, KeyboardInterrupt):
         return STOPPED
-    texts = [f"{type(error).__name__}: {error}"]
-    while (cause := _cause(error)) is not None:
-        error = cause
-        texts.append(f"{type(error).__name__}: {error}{_place(error)}")
-    return "\n\ncaused by ".join(texts)
+    first, *causes = _causes(error)
+    texts = [_text(first), *(_text(cause) + _place(cause) for cause in causes)]
+    return shorten("\n\ncaused by ".join(texts), 4 * _SAID)
 
 
-def _cause(error: BaseException) -> BaseException | None:
-    return error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+def _text(error: BaseException) -> str:
+    return f"{type(error).__name__}: {shorten(said_by(error), _SAID)}"
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an exception, its cause, the cause of that, ..., each once: they may go in a circle."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        hidden = error.__suppress_context__ or error.__cause__ is not None
+        error = error.__cause__ if hidden else error.__context__
 
 
 def _place(error: BaseException) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 from rlgraph.errors import RlgraphError, did_you_mean
+from rlgraph.text import said_by
 
 
 class GraphFileError(RlgraphError):
@@ -78,5 +79,7 @@ def _from_file(path: Path) -> ModuleType:
     except RlgraphError:
         raise
     except Exception as error:
-        raise GraphFileError(f"graph file {str(path)!r} cannot be imported: {error}") from error
+        raise GraphFileError(
+            f"graph file {str(path)!r} cannot be imported: {said_by(error)}"
+        ) from error
     return module

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from rlgraph.errors import RlgraphError
 from rlgraph.graph import Graph
 from rlgraph.hints.callables import owner_of
+from rlgraph.metrics import as_float
 from rlgraph.running.execution import Executor
 
 
@@ -43,7 +44,13 @@ class Job(Protocol):
         ...
 
     def save(self, directory: Path) -> None:
-        """Store the state of the graph's objects; called while none of them is at work."""
+        """Store the state of the graph's objects.
+
+        Called once before training, and right after every version of the first ``latest``: what
+        published it is at rest then. Other stages may be at work in other threads. An object of
+        theirs that is stored, too, must give a consistent state from amid a call (with a lock
+        of its own, say), and what the call under way adds to it is done again on resuming.
+        """
         ...
 
     def load(self, directory: Path) -> None:
@@ -59,7 +66,9 @@ class NotResumableError(RlgraphError):
 class PlainJob:
     """A graph with nothing before and after.
 
-    Its objects that have ``save(directory: str)`` and ``load(directory: str)`` are stored.
+    Its objects that have ``save(directory: str)`` and ``load(directory: str)`` are stored. Their
+    ``save`` may be called while another thread is in a method of theirs, unless it is the method
+    that publishes the first ``latest``.
     """
 
     graph: Graph
@@ -77,10 +86,13 @@ class PlainJob:
         metrics = getattr(value, "metrics", None)
         if not isinstance(metrics, Mapping):
             return {}
-        return {name: float(number) for name, number in metrics.items() if isinstance(number, Real)}
+        numbers: dict[str, Any] = {
+            name: each for name, each in metrics.items() if isinstance(each, Real)
+        }
+        return {name: as_float(number) for name, number in numbers.items()}
 
     def save(self, directory: Path) -> None:
-        """Store the objects, each in a folder of its own."""
+        """Store the objects, each in a folder of its own; ``Job.save`` says when."""
         for name, stored in self._stored():
             (directory / name).mkdir()
             stored.save(str(directory / name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -18,11 +19,20 @@ _ROWS = 12
 _REFRESH_S = 0.5
 
 
+class Screen(Console):
+    """Standard output; silent from when nobody reads it any more, as in ``| head -2``."""
+
+    def on_broken_pipe(self) -> None:
+        """Turn silent instead of ending the process."""
+        with suppress(SystemExit):
+            super().on_broken_pipe()
+
+
 class Progress:
     """A ``Show`` on a terminal."""
 
     def __init__(self, versions: int | None, console: Console | None = None) -> None:
-        self._console = console or Console()
+        self._console = console or Screen()
         self._of = "" if versions is None else f"/{versions}"
         self._rows: list[tuple[int, float, Mapping[str, float]]] = []
         self._begun_s = time.monotonic()
@@ -90,7 +100,7 @@ class Progress:
         table = Table()
         columns = _columns(self._rows[-1][2])
         for name in ("version", "seconds", *columns):
-            table.add_column(name, justify="right")
+            table.add_column(Text(printable(name)), justify="right")
         for version, seconds, metrics in self._rows[-_ROWS:]:
             values = (f"{metrics[name]:.3f}" if name in metrics else "" for name in columns)
             table.add_row(f"{version}{self._of}", f"{seconds:.0f}", *values)

@@ -27,6 +27,9 @@ from rlgraph.scheduling import Snapshot
 _SNAPSHOT = "snapshot.json"
 """Written last: a checkpoint that holds it is whole."""
 
+_NUMBERED = "[0-9]" * 8
+"""Names of checkpoints; others beside them, such as copies, are left alone."""
+
 MAY_CHANGE = ("versions",)
 """Settings that a resumed run may be given anew."""
 
@@ -94,7 +97,7 @@ class RunDirectory:
 
     @property
     def checkpoints(self) -> Path:
-        """The newest whole checkpoint, named by its version."""
+        """The newest whole checkpoint; they are numbered as they are written, from 0."""
         return self.path / "checkpoints"
 
     def preflight(self, needed_bytes: int) -> None:
@@ -178,6 +181,14 @@ class RunDirectory:
                 + (mend if versions is None else f"raise versions= above {done}, or {mend}")
             )
 
+    def refuse_begun(self) -> None:
+        """Raise ``RunRefusedError`` if a run came to a checkpoint here, which would be lost."""
+        if self.resumable:
+            raise RunRefusedError(
+                f"run {self.path.name!r} exists already in {str(self.path.parent)!r}; to mend: "
+                "--resume it, or give another --name"
+            )
+
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write the summary; NaN and the infinities, which JSON lacks, as null."""
         replace_text(self.summary, [json.dumps(_finite(summary), indent=2) + "\n"])
@@ -187,16 +198,17 @@ class RunDirectory:
 
         Raises ``RunDirectoryError`` when it cannot be written; the one before is untouched.
         """
-        version = max(snapshot.versions.values(), default=0)
-        whole, fresh = self.checkpoints / f"{version:08d}", self.checkpoints / "unfinished"
+        # A number that none had: what is there must stay until this one has its name.
+        numbers = (int(path.name) for path in self.checkpoints.glob(_NUMBERED))
+        whole = self.checkpoints / f"{max(numbers, default=-1) + 1:08d}"
+        fresh = self.checkpoints / "unfinished"
         with self.writing():
             shutil.rmtree(fresh, ignore_errors=True)
             fresh.mkdir(parents=True)
             save(fresh)
             replace_text(fresh / _SNAPSHOT, [json.dumps(asdict(snapshot))])
-            shutil.rmtree(whole, ignore_errors=True)
             fresh.rename(whole)
-        for older in self.checkpoints.glob("[0-9]*"):
+        for older in self.checkpoints.glob(_NUMBERED):
             if older != whole:
                 shutil.rmtree(older)
 
@@ -211,7 +223,7 @@ class RunDirectory:
         if not found:
             raise RunRefusedError(
                 f"the run in {str(self.path)!r} ended before its first checkpoint, nothing can be "
-                "resumed; to mend: start anew, without --resume"
+                f"resumed; to mend: start anew, with --name {self.path.name} and without --resume"
             )
         stored = read_json(found[-1] / _SNAPSHOT)
         try:
@@ -224,7 +236,7 @@ class RunDirectory:
             ) from None
 
     def _whole_checkpoints(self) -> list[Path]:
-        return sorted(path.parent for path in self.checkpoints.glob(f"[0-9]*/{_SNAPSHOT}"))
+        return sorted(path.parent for path in self.checkpoints.glob(f"{_NUMBERED}/{_SNAPSHOT}"))
 
 
 def fresh_directory(out: Path, name: str) -> RunDirectory:
@@ -244,23 +256,20 @@ def fresh_directory(out: Path, name: str) -> RunDirectory:
 
 
 def named_directory(out: Path, name: str) -> RunDirectory:
-    """Return ``out/name``. Raises ``RunRefusedError`` if a run began there."""
+    """Return ``out/name``. Raises ``RunRefusedError`` if there is a run that can be resumed."""
     directory = RunDirectory(path=out / name)
-    if directory.graph.exists():
-        raise RunRefusedError(
-            f"run {name!r} exists already in {str(out)!r}; to mend: --resume it, or give "
-            "another --name"
-        )
+    directory.refuse_begun()
     return directory
 
 
 def newest_directory(out: Path, name: str, *, numbered: bool) -> RunDirectory:
     """Return the newest run of that name; ``numbered``: or of that name and a number.
 
-    Raises ``RunRefusedError`` if there is none.
+    Raises ``RunRefusedError`` if there is none, ``RunDirectoryError`` if it cannot be looked for.
     """
-    paths = [out / name, *(out.glob(f"{name}-[0-9]*") if numbered else ())]
-    runs = [directory for path in paths if (directory := RunDirectory(path=path)).graph.exists()]
+    with RunDirectory(path=out / name).writing():
+        paths = [out / name, *(out.glob(f"{name}-[0-9]*") if numbered else ())]
+        runs = [run for path in paths if (run := RunDirectory(path=path)).graph.exists()]
     if not runs:
         raise RunRefusedError(
             f"no run {name!r} in {str(out)!r} to resume; to mend: give its --name, or --out"
