@@ -35,7 +35,7 @@ from rlgraph.errors import ConfigError, Problem
 from rlgraph.llm.chat import Chat
 from rlgraph.llm.generator import Generator, GeneratorConfig
 from rlgraph.llm.imitation import imitation_sample
-from rlgraph.llm.models import ModelConfig, load_tokenizer
+from rlgraph.llm.models import ModelConfig, load_tokenizer, stored_bytes
 from rlgraph.llm.sampling import temperature_problems
 from rlgraph.llm.trainer import Trainer, TrainerConfig
 from rlgraph.llm.weights import Weights
@@ -45,6 +45,10 @@ from rlgraph.rl.rewards import verify
 from rlgraph.rl.samples import can_train, group_samples, has_signal
 from rlgraph.running.execution import Executor
 from rlgraph.running.loop import run
+from rlgraph.session.job import RECORDS_BYTES
+
+KEPT_WEIGHTS = 3
+"""Published weights that stay on disk beyond those that a trajectory may still be behind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +155,7 @@ class Parts:
         trainer = TrainerConfig(
             model=model,
             weights_dir=str(directory / "weights"),
-            keep_weights=config.max_staleness + 3,
+            keep_weights=config.max_staleness + KEPT_WEIGHTS,
             learning_rate=optim.learning_rate,
             warmup_steps=optim.warmup_steps,
             max_grad_norm=optim.max_grad_norm,
@@ -239,6 +243,12 @@ class Training:
         self.config = config
         self.parts = Parts.of(config, directory)
         self.graph = agentic_grpo(config, self.parts)
+
+    @property
+    def needed_bytes(self) -> int:
+        """Records, the published weights that are kept, two checkpoints of weights and AdamW."""
+        kept = self.config.max_staleness + KEPT_WEIGHTS
+        return RECORDS_BYTES + (kept + 2 * 3) * stored_bytes(self.config.model)
 
     def prepare(self, executor: Executor) -> Mapping[str, float]:  # noqa: ARG002 - the protocol
         """Imitate random legal moves, so that replies have the right format and no skill."""

@@ -84,3 +84,47 @@ class Told:
 
     def progress(self, exits: Mapping[str, int], calls: Mapping[str, int]) -> None:
         self._add(f"calls {dict(calls)}")
+
+
+GRAPH = """
+import os, subprocess, sys, time
+from dataclasses import dataclass, field
+from pathlib import Path
+from rlgraph import Graph
+from rlgraph.config import divides
+from tests.school import Learner, scale
+
+@dataclass(frozen=True, kw_only=True)
+class Optim:
+    lr: float = 0.1
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    versions: int = 3
+    group: int = 2
+    batch: int = 4
+    fail_from: int = 1000
+    text: str = ""
+    optim: Optim = field(default_factory=Optim)
+
+    def problems(self):
+        yield from divides(self, "group", "batch")
+
+def numbers() -> list[int]:
+    return list(range(100))
+
+def check(number: int, fail_from: int) -> int:
+    if number >= fail_from:
+        raise ValueError(f"no {number}")
+    return number
+
+def build(config: Config) -> Graph:
+    g = Graph("mine")
+    learner = Learner()
+    policy = g.latest("policy", init=learner.weights, max_staleness=0)
+    checked = g.source(numbers).map(check, config.fail_from)
+    scaled = checked.map(scale, policy, 0.5).batch(config.batch)
+    scaled.map(learner.step).publish_to(policy)
+    return g
+"""
+"""A graph file as a user writes it."""

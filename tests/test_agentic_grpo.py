@@ -34,6 +34,7 @@ from rlgraph.rl.datasets import DatasetError
 from rlgraph.rl.records import Trajectory
 from rlgraph.running.execution import Executor
 from rlgraph.session import Options, run_job
+from rlgraph.session.job import RECORDS_BYTES
 from rlgraph.session.rundir import RunDirectory
 from rlgraph.trace import read_trace
 from tests.school import Told
@@ -298,3 +299,12 @@ def test_the_graph_alone_loads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     graph.check()
     filters = [node.name for node in graph.nodes if node.verb == "filter"]
     assert filters == ["can_train", "has_signal"]
+
+
+def test_a_larger_model_and_more_staleness_need_more_disk(tmp_path: Path) -> None:
+    large = replace(TINY, model=replace(TINY.model, hidden_size=4 * TINY.model.hidden_size))
+    needs = [
+        job(config, tmp_path).needed_bytes
+        for config in (TINY, replace(TINY, max_staleness=1), large)
+    ]
+    assert RECORDS_BYTES < needs[0] < needs[1] < needs[2]

@@ -9,7 +9,7 @@ from transformers import AutoTokenizer
 from rlgraph.errors import ConfigError
 from rlgraph.llm import smollm2
 from rlgraph.llm.chat import CHATML, Chat
-from rlgraph.llm.models import ModelConfig, load_model, load_tokenizer
+from rlgraph.llm.models import ModelConfig, load_model, load_tokenizer, stored_bytes
 from rlgraph.llm.smollm2 import MissingExtraError
 from rlgraph.llm.tiny import make_tokenizer
 from rlgraph.rl.records import Prompt, Trajectory
@@ -185,3 +185,12 @@ def test_smollm2_speaks_english() -> None:
             following = model(ids).logits[:, -1:].argmax(-1)
             ids = torch.cat([ids, following], dim=1)
     assert "Paris" in chat.reply_text(tuple(ids[0].tolist()))
+
+
+def test_the_size_of_stored_weights_is_about_that_of_the_file(tmp_path: Path) -> None:
+    config = ModelConfig()
+    load_model(config).save_pretrained(tmp_path)
+    load_tokenizer(config).save_pretrained(tmp_path)
+    stored = stored_bytes(ModelConfig(name=str(tmp_path)))
+    assert stored == (tmp_path / "model.safetensors").stat().st_size
+    assert 0.9 * stored < stored_bytes(config) < 1.1 * stored

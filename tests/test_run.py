@@ -304,3 +304,15 @@ def test_two_thousand_trajectories_with_failures_add_up() -> None:
     assert environments.closed + missed == environments.opened
     assert missed.total() <= result.exits["cancelled"]
     assert max(result.lags["policy"]) <= 1
+
+
+@pytest.mark.parametrize("executor", ["thread", InlineExecutor])
+def test_what_is_no_executor_is_refused(executor: Any) -> None:
+    with pytest.raises(TypeError, match=r"run\(\) takes an executor, such as ThreadExecutor\(\)"):
+        run(collecting(same, 1), executor)
+
+
+def test_what_is_no_graph_is_refused() -> None:
+    graph: Any = InlineExecutor()
+    with pytest.raises(TypeError, match=r"takes a Graph first"):
+        run(graph, InlineExecutor())

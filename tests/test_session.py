@@ -35,7 +35,7 @@ class School:
     def __init__(self, config: Config, scale: Scale = scale) -> None:
         self.learner = Learner()
         self.plain = PlainJob(graph=school(config, self.learner, scale))
-        self.graph = self.plain.graph
+        self.graph, self.needed_bytes = self.plain.graph, self.plain.needed_bytes
         self.save: Callable[[Path], None] = self.plain.save
         self.load, self.measure = self.plain.load, self.plain.measure
 
@@ -432,7 +432,7 @@ def test_a_wrong_graph_leaves_nothing(tmp_path: Path) -> None:
 def test_a_full_disk_is_refused_before_anything_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rlgraph.session.NEEDED_BYTES", 10**18)
+    monkeypatch.setattr("rlgraph.session.job.RECORDS_BYTES", 10**18)
     show = Told()
     with pytest.raises(RunDirectoryError, match="the run needs about"):
         go(tmp_path, show=show)

@@ -327,3 +327,10 @@ def test_wrong_settings_are_refused_and_named_at_once() -> None:
         "temperature",
         "keep_weights",
     ]
+
+
+def test_setting_up_again_keeps_what_was_learnt(tmp_path: Path) -> None:
+    learning = trainer(tmp_path)
+    learnt = learning.step(batch())
+    learning.setup("cpu")
+    assert furthest(learning.weights(), learnt) == 0.0

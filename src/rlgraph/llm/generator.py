@@ -64,9 +64,13 @@ class Generator:
         if problems := list(config.problems()):
             raise ConfigError("the generator configuration is wrong", problems)
         self._config = config
+        self._device = ""
 
     def setup(self, device: str) -> None:
-        """Load model and tokenizer onto the device."""
+        """Load model and tokenizer onto the device. Does nothing where they are there already."""
+        if self._device == device:
+            return
+        self._device = device
         config = self._config
         torch.set_num_threads(config.num_threads)
         self._model: PreTrainedModel = load_model(config.model)

@@ -101,6 +101,15 @@ def load_tokenizer(config: ModelConfig) -> PreTrainedTokenizerFast:
     return tokenizer
 
 
+def stored_bytes(config: ModelConfig) -> int:
+    """Return about how many bytes its weights take on disk, in float32."""
+    if config.name != "tiny":
+        return sum(file.stat().st_size for file in _directory(config).glob("*.safetensors"))
+    hidden, vocabulary = config.hidden_size, len(tiny.make_tokenizer())
+    layer = 4 * hidden * hidden + 3 * hidden * config.intermediate_size
+    return 4 * (2 * vocabulary * hidden + config.num_layers * layer)
+
+
 def _directory(config: ModelConfig) -> Path:
     return smollm2.converted() if config.name == "smollm2" else Path(config.name)
 

@@ -76,12 +76,19 @@ class Trainer:
         if problems := list(config.problems()):
             raise ConfigError("the trainer configuration is wrong", problems)
         self._config = config
+        self._device = ""
         self._store = WeightStore(config.weights_dir, keep=config.keep_weights)
         self._num_steps = 0
         self._metrics: Mapping[str, float] = {}
 
     def setup(self, device: str) -> None:
-        """Load the model and its optimizer onto the device."""
+        """Load the model and its optimizer onto the device.
+
+        Does nothing where they are there already: what was learnt stays.
+        """
+        if self._device == device:
+            return
+        self._device = device
         config = self._config
         torch.set_num_threads(config.num_threads)
         self._accelerator = Accelerator(cpu=device == "cpu")

@@ -85,6 +85,7 @@ def run(
     Raises ``GraphError`` before anything starts; ``StageError`` with the cause when too much
     fails; ``StarvedError`` when nothing is left to train on; ``StallError`` when nothing can move.
     """
+    _require_objects(graph, executor)
     _require_options(graph, versions, in_flight, refills)
     budget = ErrorBudget(error_budget)
     resume = resume or Snapshot()
@@ -99,6 +100,16 @@ def run(
         return loop.result(executor.now() - begun_s)
     finally:
         executor.close()
+
+
+def _require_objects(graph: object, executor: object) -> None:
+    if not isinstance(graph, Graph):
+        raise TypeError(f"run(graph, executor, ...) takes a Graph first, got {graph!r:.80}")
+    if isinstance(executor, type) or not callable(getattr(executor, "submit", None)):
+        raise TypeError(
+            f"run() takes an executor, such as ThreadExecutor(), got {executor!r:.80}; to mend: "
+            "make one and pass it"
+        )
 
 
 def _require_options(graph: Graph, versions: int | None, in_flight: int, refills: int) -> None:

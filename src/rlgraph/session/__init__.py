@@ -26,9 +26,6 @@ from rlgraph.session.rundir import RunDirectory, read_json
 from rlgraph.text import said_by, shorten
 from rlgraph.trace import read_trace
 
-NEEDED_BYTES = 200_000_000
-"""Free disk space without which a run does not start."""
-
 _SAID = 5_000
 """Characters that the summary keeps of what one exception says."""
 
@@ -58,7 +55,7 @@ def run_job(
     ``RunDirectoryError`` before anything starts.
     """
     job.graph.check()
-    directory.preflight(NEEDED_BYTES)
+    directory.preflight(job.needed_bytes)
     with directory.locked():
         description = job.graph.describe()
         snapshot, state = Snapshot(), None

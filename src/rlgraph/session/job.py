@@ -19,6 +19,9 @@ from rlgraph.hints.callables import owner_of
 from rlgraph.metrics import as_float
 from rlgraph.running.execution import Executor
 
+RECORDS_BYTES = 200_000_000
+"""Timeline, metrics and report of a long run."""
+
 
 class Job(Protocol):
     """One run of a graph, with what comes before and after."""
@@ -26,6 +29,11 @@ class Job(Protocol):
     @property
     def graph(self) -> Graph:
         """What is run."""
+        ...
+
+    @property
+    def needed_bytes(self) -> int:
+        """Disk space that the run's records, weights and checkpoints may take."""
         ...
 
     def prepare(self, executor: Executor) -> Mapping[str, float]:
@@ -72,6 +80,11 @@ class PlainJob:
     """
 
     graph: Graph
+
+    @property
+    def needed_bytes(self) -> int:
+        """Enough for the records of a long run; what its objects store is not known."""
+        return RECORDS_BYTES
 
     def prepare(self, executor: Executor) -> Mapping[str, float]:  # noqa: ARG002 - the protocol
         """Do nothing."""
