@@ -207,10 +207,13 @@ def test_an_interrupt_ends_the_run(make: Callable[[], Executor]) -> None:
         return item
 
     gc.disable()  # hypothesis listens to it, and an interrupt that lands there is swallowed
+    # Where the tests were started in the background, interrupts are ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
             run(collecting(interrupt, 1_000_000), make())
     finally:
+        signal.signal(signal.SIGINT, before)
         gc.enable()
 
 

@@ -107,7 +107,7 @@ def stored_bytes(config: ModelConfig) -> int:
         return sum(file.stat().st_size for file in _directory(config).glob("*.safetensors"))
     hidden, vocabulary = config.hidden_size, len(tiny.make_tokenizer())
     layer = 4 * hidden * hidden + 3 * hidden * config.intermediate_size
-    return 4 * (2 * vocabulary * hidden + config.num_layers * layer)
+    return 4 * (vocabulary * hidden + config.num_layers * layer)
 
 
 def _directory(config: ModelConfig) -> Path:
