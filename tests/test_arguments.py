@@ -6,9 +6,10 @@ from unittest import mock
 
 import pytest
 
-from rlgraph.errors import GraphError, Problem
+from rlgraph.errors import GraphError
 from rlgraph.graph import Graph, Stream
 from rlgraph.ports import Latest
+from tests.declarations import collected, read, refused, told
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -33,10 +34,6 @@ class Doubles:
         return self.factor * value
 
 
-def read() -> list[int]:
-    return [1]
-
-
 def onward(number: int) -> int:
     return number
 
@@ -55,31 +52,6 @@ def spell(number: int) -> str:
 
 def numbers() -> Stream[int]:
     return Graph("g").source(read)
-
-
-def refused(declare: Callable[[], object]) -> Problem:
-    """Return the one problem that declaring raises at once."""
-    with pytest.raises(GraphError) as caught:
-        declare()
-    (problem,) = caught.value.problems
-    assert problem.where.startswith(f"{__file__}:")
-    return problem
-
-
-def told(declare: Callable[[], object]) -> tuple[str, str]:
-    problem = refused(declare)
-    return problem.what, problem.mend
-
-
-def collected(declare: Callable[[Stream[int]], Stream[Any]]) -> list[tuple[str, str]]:
-    """Return what and how to mend of the problems that only ``check`` reports."""
-    graph = Graph("g")
-    declare(graph.source(read)).collect("out")
-    try:
-        graph.check()
-    except GraphError as error:
-        return [(problem.what, problem.mend) for problem in error.problems]
-    return []
 
 
 def test_a_misspelt_port_is_answered_with_the_one_that_was_meant() -> None:

@@ -1,6 +1,5 @@
 """What only the whole graph can tell: each rule, and all of them in one error (P1, P2)."""
 
-import inspect
 from typing import Any
 
 import pytest
@@ -9,6 +8,7 @@ from rlgraph.errors import GraphError, Problem, not_a_multiple
 from rlgraph.graph import Graph, Stream
 from rlgraph.ports import Batch, Latest
 from rlgraph.profile import Profile
+from tests.declarations import here, problem, problems, read
 
 
 class Policy:
@@ -20,10 +20,6 @@ class Policy:
 
     def step(self, numbers: Batch[int]) -> bytes:
         return b""
-
-
-def read() -> list[int]:
-    return [1]
 
 
 def same(number: int) -> int:
@@ -53,28 +49,9 @@ def use(number: int, weights: Latest[bytes]) -> int:
     return number
 
 
-def here(lines_below: int = 0) -> str:
-    """Return the place of a line, as a declaration there is reported."""
-    frame = inspect.currentframe()
-    assert frame is not None
-    assert frame.f_back is not None
-    return f"{__file__}:{frame.f_back.f_lineno + lines_below}"
-
-
 def numbers() -> tuple[Graph, Stream[int]]:
     graph = Graph("g")
     return graph, graph.source(read)
-
-
-def problems(graph: Graph) -> list[Problem]:
-    with pytest.raises(GraphError) as caught:
-        graph.check()
-    return list(caught.value.problems)
-
-
-def problem(graph: Graph) -> Problem:
-    (found,) = problems(graph)
-    return found
 
 
 def test_a_graph_without_a_stage_is_refused() -> None:

@@ -1,13 +1,11 @@
 """Feedback: who publishes and reads it, how late it comes, and what closes a cycle (P1)."""
 
-import inspect
 from typing import Any
 
-import pytest
-
-from rlgraph.errors import GraphError, Problem
+from rlgraph.errors import Problem
 from rlgraph.graph import Graph, Stream
 from rlgraph.ports import Batch, Latest
+from tests.declarations import here, problem, problems, read
 
 
 class Policy:
@@ -19,10 +17,6 @@ class Policy:
 
     def step(self, numbers: Batch[int]) -> bytes:
         return b""
-
-
-def read() -> list[int]:
-    return [1]
 
 
 def same(number: int) -> int:
@@ -41,28 +35,9 @@ def use(number: int, weights: Latest[bytes]) -> int:
     return number
 
 
-def here(lines_below: int = 0) -> str:
-    """Return the place of a line, as a declaration there is reported."""
-    frame = inspect.currentframe()
-    assert frame is not None
-    assert frame.f_back is not None
-    return f"{__file__}:{frame.f_back.f_lineno + lines_below}"
-
-
 def numbers() -> tuple[Graph, Stream[int]]:
     graph = Graph("g")
     return graph, graph.source(read)
-
-
-def problems(graph: Graph) -> list[Problem]:
-    with pytest.raises(GraphError) as caught:
-        graph.check()
-    return list(caught.value.problems)
-
-
-def problem(graph: Graph) -> Problem:
-    (found,) = problems(graph)
-    return found
 
 
 def test_a_latest_is_published_and_read() -> None:

@@ -8,9 +8,9 @@ from typing import Annotated, Any, NewType, ParamSpec, TypeVar
 
 import pytest
 
-from rlgraph.errors import GraphError, Problem
 from rlgraph.graph import Graph, Stream
 from rlgraph.ports import Batch, Latest
+from tests.declarations import collected, read, refused, told
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -28,10 +28,6 @@ class Scorer:
 class AsyncScorer:
     async def __call__(self, number: int) -> float:
         return float(number)
-
-
-def read() -> list[int]:
-    return [1]
 
 
 def start() -> bytes:
@@ -64,31 +60,6 @@ async def fetch(number: int) -> str:
 
 def numbers() -> Stream[int]:
     return Graph("g").source(read)
-
-
-def refused(declare: Callable[[], object]) -> Problem:
-    """Return the one problem that declaring raises at once."""
-    with pytest.raises(GraphError) as caught:
-        declare()
-    (problem,) = caught.value.problems
-    assert problem.where.startswith(f"{__file__}:")
-    return problem
-
-
-def told(declare: Callable[[], object]) -> tuple[str, str]:
-    problem = refused(declare)
-    return problem.what, problem.mend
-
-
-def collected(declare: Callable[[Stream[int]], Stream[Any]]) -> list[tuple[str, str]]:
-    """Return what and how to mend of the problems that only ``check`` reports."""
-    graph = Graph("g")
-    declare(graph.source(read)).collect("out")
-    try:
-        graph.check()
-    except GraphError as error:
-        return [(problem.what, problem.mend) for problem in error.problems]
-    return []
 
 
 BETWEEN = "or put a stage between that turns the one into the other"
